@@ -1,0 +1,22 @@
+//! `lengthwise._core`: the planning core for Python.
+//!
+//! Every function here does three things: borrow the arrays, run the core behind the one door ([`enter`]), hand arrays
+//! back. Nothing is computed here.
+
+mod enter;
+
+use pyo3::prelude::*;
+
+#[pymodule]
+mod _core {
+    use super::{Bound, PyModule, PyResult};
+    use pyo3::prelude::*;
+
+    #[pymodule_export]
+    use crate::enter::LengthwiseError;
+
+    #[pymodule_init]
+    fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
+        module.add("__version__", env!("CARGO_PKG_VERSION"))
+    }
+}

@@ -1,0 +1,45 @@
+"""What `import lengthwise` promises: its public names, its lightness, its errors."""
+
+from __future__ import annotations
+
+import pickle
+import subprocess
+import sys
+
+import pytest
+
+import lengthwise as lw
+
+HEAVY = ("torch", "pyarrow", "datasets", "polars", "pandas", "matplotlib", "click", "rich", "altair")
+
+
+def test_import_leaves_the_heavy_libraries_alone():
+    code = f"import sys, lengthwise; print(*[name for name in {HEAVY} if name in sys.modules])"
+    loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)  # noqa: S603
+    assert loaded.stdout.split() == []
+
+
+def test_every_public_name_exists_and_is_documented():
+    assert lw.__all__ == sorted(lw.__all__, key=str.casefold) or lw.__all__ == sorted(lw.__all__)
+    for name in lw.__all__:
+        value = getattr(lw, name)
+        if callable(value):
+            assert value.__doc__, name
+
+
+def test_errors_are_value_errors_and_pickle():
+    error = pickle.loads(pickle.dumps(lw.LengthwiseError("k is 0")))  # noqa: S301
+    assert isinstance(error, ValueError)
+    assert str(error) == "k is 0"
+    with pytest.raises(ValueError, match="k is 0"):
+        raise error
+
+
+def test_the_extension_and_the_package_have_one_version():
+    from importlib.metadata import PackageNotFoundError, version
+
+    try:
+        installed = version("lengthwise")
+    except PackageNotFoundError:
+        pytest.skip("lengthwise runs from its source folder here")
+    assert lw.__version__ == installed

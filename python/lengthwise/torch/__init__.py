@@ -1,0 +1,5 @@
+"""lengthwise for PyTorch: the only package here that imports torch."""
+
+from lengthwise.torch.collate import PaddedCollator
+
+__all__ = ["PaddedCollator"]

@@ -1,0 +1,76 @@
+"""The collators of `lengthwise.collate` for PyTorch: the same arrays, as tensors, without a copy."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Literal, TypedDict, Unpack
+
+import numpy as np
+import torch
+
+from lengthwise import LengthwiseError, collate
+from lengthwise.collate.arrays import Arrays
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    import numpy.typing as npt
+
+
+class PaddedOptions(TypedDict, total=False):
+    """The options of `lengthwise.collate.PaddedCollator`."""
+
+    side: Literal["right", "left"]
+    multiple_of: int
+    boundaries: npt.ArrayLike | None
+    attention_mask: bool
+    labels: bool
+    dtypes: Mapping[str, npt.DTypeLike] | None
+    reuse: bool
+
+
+class PinnedArrays(Arrays):
+    """Arrays in page-locked memory, from which a copy to a GPU can run beside the computation."""
+
+    def __init__(self, *, reuse: bool) -> None:
+        if not torch.accelerator.is_available():
+            raise LengthwiseError("pin_memory is True, but torch sees no accelerator to pin memory for; leave it out")
+        super().__init__(reuse=reuse)
+
+    def _allocate(self, size: int, dtype: npt.DTypeLike) -> npt.NDArray[Any]:
+        kind = torch.from_numpy(np.empty(0, dtype)).dtype
+        array: npt.NDArray[Any] = torch.empty(size, dtype=kind, pin_memory=True).numpy()
+        return array
+
+
+class PaddedCollator(collate.PaddedCollator):
+    """`lengthwise.collate.PaddedCollator` that returns tensors: the `collate_fn` of a `DataLoader`.
+
+    Args:
+        pad: as there; so are the other options.
+        pin_memory: make the tensors in page-locked memory, for loops without a `DataLoader` (which pins by itself).
+
+    Raises:
+        LengthwiseError: `pin_memory` without an accelerator, or as there.
+
+    Example:
+        >>> collate_fn = PaddedCollator(pad=0)
+        >>> collate_fn([{"input_ids": [5, 6]}, {"input_ids": [7]}])["input_ids"]
+        tensor([[5, 6],
+                [7, 0]])
+    """
+
+    def __init__(
+        self, pad: float | Mapping[str, float] = 0, *, pin_memory: bool = False, **options: Unpack[PaddedOptions]
+    ) -> None:
+        super().__init__(pad, **options)
+        if pin_memory:
+            self._arrays = PinnedArrays(reuse=options.get("reuse", False))
+
+    def __call__(self, rows: Any, *, length: int | None = None) -> dict[str, Any]:
+        """Collate one batch; see `lengthwise.collate.PaddedCollator.__call__`."""
+        return as_tensors(super().__call__(rows, length=length))
+
+
+def as_tensors(batch: dict[str, Any]) -> dict[str, Any]:
+    """Every array of `batch` as a tensor over the same memory; other values stay."""
+    return {name: torch.from_numpy(value) if isinstance(value, np.ndarray) else value for name, value in batch.items()}

@@ -1,0 +1,41 @@
+"""The collators of `lengthwise.torch`: the arrays of `lengthwise.collate` as tensors."""
+
+from __future__ import annotations
+
+from typing import Any, cast
+
+import numpy as np
+import pytest
+import torch
+from torch.utils.data import DataLoader
+
+from lengthwise import LengthwiseError, collate
+from lengthwise.torch import PaddedCollator
+
+ROWS = [{"input_ids": [1, 2, 3], "loss_mask": [0, 1, 1]}, {"input_ids": [4], "loss_mask": [1]}]
+
+
+def test_padded_tensors_equal_the_arrays() -> None:
+    arrays, tensors = collate.PaddedCollator(pad=9)(ROWS), PaddedCollator(pad=9)(ROWS)
+    assert set(arrays) == set(tensors)
+    for name, array in arrays.items():
+        assert tensors[name].dtype == torch.int64
+        np.testing.assert_array_equal(tensors[name].numpy(), array)
+    assert PaddedCollator()(ROWS, length=8)["labels"].shape == (2, 8)
+
+
+def test_padded_in_a_loader_with_workers() -> None:
+    loader = DataLoader(cast("Any", ROWS), batch_size=2, collate_fn=PaddedCollator(), num_workers=1)
+    (batch,) = loader
+    assert batch["input_ids"].tolist() == [[1, 2, 3], [4, 0, 0]]
+
+
+@pytest.mark.skipif(torch.accelerator.is_available(), reason="needs a machine without an accelerator")
+def test_pinning_without_an_accelerator_says_so() -> None:
+    with pytest.raises(LengthwiseError, match="pin_memory is True, but torch sees no accelerator"):
+        PaddedCollator(pin_memory=True)
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
+def test_pinned_tensors_are_pinned() -> None:
+    assert PaddedCollator(pin_memory=True)(ROWS)["input_ids"].is_pinned()

@@ -1,0 +1,205 @@
+"""How many samples have each length.
+
+Planning functions that need only counts take a histogram in place of lengths. Histograms of shards add up to that of the
+dataset, in any order, so a dataset of any size is counted in memory for its distinct lengths alone.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from lengthwise._arrays import MAX_LENGTH, as_lengths
+from lengthwise._core import LengthwiseError
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+#: Lengths below this are counted in a table; above, by sorting.
+TABLE: Final = 1 << 22
+PERCENTILES: Final = (0, 10, 25, 50, 75, 90, 95, 99, 100)
+
+
+@dataclass(frozen=True, eq=False)
+class Histogram:
+    """Counts by length.
+
+    Attributes:
+        lengths: uint32[m], distinct, ascending, in tokens.
+        counts: uint64[m], how many samples have each, at least 1.
+
+    Raises:
+        LengthwiseError: the arrays are not as above.
+
+    Examples:
+        >>> import lengthwise as lw
+        >>> lw.Histogram.of([7, 3, 7]) + lw.Histogram.of([3, 9])
+        Histogram(5 samples, 29 tokens, 3 distinct lengths from 3 to 9)
+    """
+
+    lengths: npt.NDArray[np.uint32]
+    counts: npt.NDArray[np.uint64]
+
+    def __post_init__(self) -> None:
+        lengths = as_lengths(self.lengths, "Histogram.lengths").astype(np.uint32)
+        counts = np.asarray(self.counts)
+        if counts.dtype.kind not in "iu" and counts.size:
+            raise LengthwiseError(f"Histogram.counts must be integers, got dtype {counts.dtype}")
+        if lengths.shape != counts.shape:
+            raise LengthwiseError(f"Histogram has {lengths.shape} lengths, but {counts.shape} counts")
+        if np.any(lengths[1:] <= lengths[:-1]):
+            raise LengthwiseError("Histogram.lengths must ascend without repeats; see Histogram.of")
+        if np.any(counts < 1):
+            raise LengthwiseError(f"Histogram.counts[{int(np.argmax(counts < 1))}] must be at least 1")
+        counts = counts.astype(np.uint64)
+        for name, array in (("lengths", lengths), ("counts", counts)):
+            array.flags.writeable = False
+            object.__setattr__(self, name, array)
+
+    @classmethod
+    def of(cls, lengths: Any) -> Histogram:
+        """Count lengths: anything that `read_lengths` reads, or a histogram, which is returned as it is.
+
+        Cost: one pass, and memory for the longest length up to 2**22; longer ones are sorted.
+
+        Examples:
+            >>> import lengthwise as lw
+            >>> lw.Histogram.of([7, 3, 7]).counts
+            array([1, 2], dtype=uint64)
+        """
+        if isinstance(lengths, cls):
+            return lengths
+        array = as_lengths(lengths)
+        if array.size == 0 or int(array.max()) >= TABLE:
+            distinct, counts = np.unique(array, return_counts=True)
+        else:
+            table = np.bincount(array)
+            distinct = np.flatnonzero(table)
+            counts = table[distinct]
+        return cls(distinct.astype(np.uint32), counts.astype(np.uint64))
+
+    @property
+    def samples(self) -> int:
+        """How many samples were counted."""
+        return int(self.counts.sum())
+
+    @property
+    def tokens(self) -> int:
+        """The sum of their lengths."""
+        return sum(int(part) for part in self._products())
+
+    def __len__(self) -> int:
+        """How many distinct lengths there are."""
+        return len(self.lengths)
+
+    def __add__(self, other: object) -> Histogram:
+        if not isinstance(other, Histogram):
+            return NotImplemented
+        both = np.concatenate([self.lengths, other.lengths])
+        lengths, where = np.unique(both, return_inverse=True)
+        counts = np.zeros(len(lengths), np.uint64)
+        np.add.at(counts, where, np.concatenate([self.counts, other.counts]))
+        return Histogram(lengths, counts)
+
+    def __radd__(self, other: object) -> Histogram:
+        # sum() starts from 0.
+        return self if other == 0 else NotImplemented
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Histogram):
+            return NotImplemented
+        return np.array_equal(self.lengths, other.lengths) and np.array_equal(self.counts, other.counts)
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        if not len(self):
+            return "Histogram(0 samples)"
+        span = f"{len(self)} distinct lengths from {self.lengths[0]} to {self.lengths[-1]}"
+        return f"Histogram({self.samples} samples, {self.tokens} tokens, {span})"
+
+    def expand(self) -> npt.NDArray[np.uint32]:
+        """Return uint32[samples], ascending: lengths that have this histogram."""
+        return np.repeat(self.lengths, self.counts.astype(np.int64))
+
+    def percentile(self, percent: float) -> int:
+        """Return the length at rank floor(percent / 100 * (samples - 1)) of the sorted lengths.
+
+        Raises:
+            LengthwiseError: no samples, or `percent` outside 0 to 100.
+        """
+        if not len(self):
+            raise LengthwiseError("an empty histogram has no percentiles")
+        if not 0 <= percent <= 100:
+            raise LengthwiseError(f"percent is {percent}, but must be from 0 to 100")
+        rank = int(percent / 100 * (self.samples - 1))
+        return int(self.lengths[np.searchsorted(np.cumsum(self.counts), rank, side="right")])
+
+    def describe(self, edges: Any = None) -> Description:
+        """Return percentiles and the number of samples in ranges of length.
+
+        Args:
+            edges: ascending lengths at which ranges begin and end; powers of two from 256 by default.
+
+        Examples:
+            >>> import lengthwise as lw
+            >>> print(lw.Histogram.of([65, 637, 1035, 1727, 8191]).describe())
+            5 samples, 11,655 tokens, mean 2331.0
+            min 65 · P10 65 · P25 637 · P50 1,035 · P75 1,727 · P90 1,727 · P95 1,727 · P99 1,727 · max 8,191
+            [0, 256)             1   20.0%
+            [512, 1,024)         1   20.0%
+            [1,024, 2,048)       2   40.0%
+            [4,096, 8,192)       1   20.0%
+        """
+        percentiles = {percent: self.percentile(percent) for percent in PERCENTILES} if len(self) else {}
+        bounds = self._edges() if edges is None else [int(edge) for edge in edges]
+        below = np.concatenate([[0], np.cumsum(self.counts)]).astype(np.int64)
+        at = below[np.searchsorted(self.lengths, bounds)]
+        ranges = [
+            (low, high, int(count)) for low, high, count in zip(bounds, bounds[1:], np.diff(at), strict=False) if count
+        ]
+        return Description(self.samples, self.tokens, percentiles, tuple(ranges))
+
+    def _edges(self) -> list[int]:
+        edges = [0, 256]
+        while len(self) and edges[-1] <= int(self.lengths[-1]) <= MAX_LENGTH:
+            edges.append(edges[-1] * 2)
+        return edges
+
+    def _products(self) -> npt.NDArray[np.uint64]:
+        return self.lengths.astype(np.uint64) * self.counts
+
+
+@dataclass(frozen=True)
+class Description:
+    """A length distribution in a few numbers; `print` it.
+
+    Attributes:
+        samples: how many.
+        tokens: the sum of their lengths.
+        percentiles: length by percent (0 and 100 are the shortest and the longest).
+        ranges: (from, to, samples), `to` exclusive, ranges without samples left out.
+    """
+
+    samples: int
+    tokens: int
+    percentiles: dict[int, int]
+    ranges: tuple[tuple[int, int, int], ...]
+
+    @property
+    def mean(self) -> float:
+        """Tokens a sample, 0 where there are none."""
+        return self.tokens / self.samples if self.samples else 0.0
+
+    def __str__(self) -> str:
+        lines = [f"{self.samples:,} samples, {self.tokens:,} tokens, mean {self.mean:.1f}"]
+        if self.percentiles:
+            names = {0: "min", 100: "max"}
+            shown = (f"{names.get(at, f'P{at}')} {value:,}" for at, value in self.percentiles.items())
+            lines.append(" · ".join(shown))
+        for low, high, count in self.ranges:
+            span = f"[{low:,}, {high:,})"
+            lines.append(f"{span:<16}{count:>6,}  {count / self.samples:>6.1%}")
+        return "\n".join(lines)

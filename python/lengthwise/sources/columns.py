@@ -1,0 +1,106 @@
+"""Which column holds the lengths.
+
+Stored lengths come first, since they cost one small column; then lists of tokens, whose offsets are lengths. Names are
+tried in the order below, and a dataset that has none of them but exactly one list column uses that one. Anything else is
+an error that names the columns: a wrong guess is worse than a question.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final, Literal
+
+from lengthwise._core import LengthwiseError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from lengthwise.sources.base import Field, Source
+
+Unit = Literal["tokens", "bytes"]
+
+#: Names of integer columns that hold lengths, first match wins.
+INTEGER_NAMES: Final = (
+    "seq_len",
+    "seq_length",
+    "sequence_length",
+    "length",
+    "lengths",
+    "num_tokens",
+    "n_tokens",
+    "token_count",
+    "num_tok",
+    "input_length",
+    "input_len",
+    "input_ids_length",
+    "total_length",
+    "total_tokens",
+    "len",
+)
+#: Names of list columns that hold tokens (or one value a token), first match wins.
+LIST_NAMES: Final = (
+    "input_ids",
+    "tokens",
+    "token_ids",
+    "ids",
+    "input_tokens",
+    "attention_mask",
+    "loss_mask",
+    "labels",
+)
+#: Names of text columns, for lengths in bytes.
+BYTES_NAMES: Final = ("text", "content", "document", "raw_content")
+
+
+def choose(source: Source, unit: Unit) -> tuple[Field, str]:
+    """Return the field that `read_lengths` uses when none is named, and the reason in words."""
+    integers = [field for field in source.fields if field.kind == "integer"]
+    lists = [field for field in source.fields if field.kind == "list"]
+    strings = [field for field in source.fields if field.kind == "bytes"]
+    if unit == "bytes":
+        ranked = [(strings, BYTES_NAMES, "text, measured in bytes")]
+        only, what = strings, "text column"
+    else:
+        ranked = [(integers, INTEGER_NAMES, "stored lengths"), (lists, LIST_NAMES, "lists, whose offsets are lengths")]
+        only, what = lists, "list column"
+    for fields, names, why in ranked:
+        by_name = {field.path: field for field in reversed(fields)}
+        for name in names:
+            if name in by_name:
+                return by_name[name], f"column {name!r} holds {why}"
+    if len(only) == 1:
+        return only[0], f"{only[0].path!r} is the only {what}"
+    raise LengthwiseError(
+        f"{source.where} has no column that is known to hold lengths; it has {listed(source.fields)}; "
+        f"name one with column=..."
+    )
+
+
+def named(source: Source, path: str, unit: Unit) -> Field:
+    """Return the field called `path`, or say what there is instead."""
+    matches = [field for field in source.fields if field.path == path]
+    if not matches:
+        raise LengthwiseError(f"{source.where} has no column {path!r}; it has {listed(source.fields)}")
+    if len(matches) > 1:
+        raise LengthwiseError(f"{source.where} has {len(matches)} columns called {path!r}; rename them")
+    field = matches[0]
+    wanted = {"tokens": ("integer", "list"), "bytes": ("bytes",)}[unit]
+    if field.kind in wanted:
+        return field
+    if field.kind == "bytes":
+        raise LengthwiseError(
+            f"column {path!r} of {source.where} holds {field.type}, not tokens; tokenise it first, or pass "
+            f'unit="bytes" to measure it in bytes'
+        )
+    if unit == "bytes":
+        raise LengthwiseError(f'column {path!r} of {source.where} holds {field.type}; unit="bytes" measures text only')
+    raise LengthwiseError(
+        f"column {path!r} of {source.where} holds {field.type}; lengths are integers or the sizes of lists"
+    )
+
+
+def listed(fields: Sequence[Field], limit: int = 12) -> str:
+    """Return the fields as words for a message."""
+    if not fields:
+        return "no columns"
+    shown = ", ".join(f"{field.path} ({field.type})" for field in fields[:limit])
+    return f"{shown} and {len(fields) - limit} more" if len(fields) > limit else shown

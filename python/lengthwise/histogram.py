@@ -1,7 +1,7 @@
 """How many samples have each length.
 
-Planning functions that need only counts take a histogram in place of lengths. Histograms of shards add up to that of the
-dataset, in any order, so a dataset of any size is counted in memory for its distinct lengths alone.
+Planning functions that need only counts take a histogram in place of lengths. Histograms of shards add up to that of
+the dataset, in any order, so a dataset of any size is counted in memory for its distinct lengths alone.
 """
 
 from __future__ import annotations

@@ -91,8 +91,8 @@ def read_lengths(source: Any, column: str | None = None, *, nulls: Nulls = "erro
         `column` and `info` say what was used.
 
     Raises:
-        LengthwiseError: the source cannot be read, has no such column, or holds nulls, negative lengths or lengths above
-            2**31 - 1; the message names the file and the row.
+        LengthwiseError: the source cannot be read, has no such column, or holds nulls, negative lengths or lengths
+            above 2**31 - 1; the message names the file and the row.
 
     Examples:
         >>> import lengthwise as lw

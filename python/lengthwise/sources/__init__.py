@@ -1,7 +1,7 @@
 """Where lengths come from: one module a format, tried in order, and formats that users add by entry point.
 
-To add a format, name an object with an `open(source)` function in the entry point group "lengthwise.sources". It returns
-an object like `lengthwise.sources.base.Source`, or None for what is not its own.
+To add a format, name an object with an `open(source)` function in the entry point group "lengthwise.sources". It
+returns an object like `lengthwise.sources.base.Source`, or None for what is not its own.
 """
 
 from __future__ import annotations

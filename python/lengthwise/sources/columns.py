@@ -1,8 +1,8 @@
 """Which column holds the lengths.
 
 Stored lengths come first, since they cost one small column; then lists of tokens, whose offsets are lengths. Names are
-tried in the order below, and a dataset that has none of them but exactly one list column uses that one. Anything else is
-an error that names the columns: a wrong guess is worse than a question.
+tried in the order below; a dataset that has none of them but exactly one list column, or nothing but one integer
+column, uses that one. Anything else is an error that names the columns: a wrong guess is worse than a question.
 """
 
 from __future__ import annotations
@@ -56,12 +56,15 @@ def choose(source: Source, unit: Unit) -> tuple[Field, str]:
     integers = [field for field in source.fields if field.kind == "integer"]
     lists = [field for field in source.fields if field.kind == "list"]
     strings = [field for field in source.fields if field.kind == "bytes"]
+    ranked: list[tuple[list[Field], tuple[str, ...], str]]
     if unit == "bytes":
         ranked = [(strings, BYTES_NAMES, "text, measured in bytes")]
         only, what = strings, "text column"
     else:
         ranked = [(integers, INTEGER_NAMES, "stored lengths"), (lists, LIST_NAMES, "lists, whose offsets are lengths")]
         only, what = lists, "list column"
+        if len(source.fields) == len(integers) == 1:
+            only, what = integers, "column"
     for fields, names, why in ranked:
         by_name = {field.path: field for field in reversed(fields)}
         for name in names:

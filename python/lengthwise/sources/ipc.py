@@ -1,7 +1,8 @@
 """Arrow IPC files and streams (also called Feather 2; what `datasets` caches and saves).
 
-Files are memory-mapped and only the buffers of one column are looked at: opening walks the headers of the record batches,
-about 7 microseconds each, and leaves the tokens on disk. Compressed buffers are decompressed, and then not zero-copy.
+Files are memory-mapped and only the buffers of one column are looked at: opening walks the headers of the record
+batches, about 7 microseconds each, and leaves the tokens on disk. Compressed buffers are decompressed, and then not
+zero-copy.
 
 Source: https://arrow.apache.org/docs/format/Columnar.html#serialization-and-interprocess-communication-ipc
 """

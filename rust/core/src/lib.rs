@@ -4,7 +4,11 @@
 //! lengths -> histogram -> boundaries -> plan (or packs). One concept a file.
 
 mod error;
+mod histogram;
 mod interrupt;
+mod length;
 
 pub use error::{Error, Result};
+pub use histogram::Histogram;
 pub use interrupt::Interrupt;
+pub use length::{Length, MAX_LENGTH};

@@ -1,0 +1,18 @@
+//! The two integer types that lengths are stored in.
+
+/// The longest sample, in tokens: every length and every padded length fits a signed 32-bit integer.
+pub const MAX_LENGTH: u32 = i32::MAX as u32;
+
+/// A length as it lies in memory: `u16` or `u32`, in tokens.
+///
+/// Everything that scans lengths is generic over it, so that the narrow type halves the memory traffic.
+pub trait Length: Copy + Ord + Into<u32> + Send + Sync + sealed::Sealed {}
+
+impl Length for u16 {}
+impl Length for u32 {}
+
+mod sealed {
+    pub trait Sealed {}
+    impl Sealed for u16 {}
+    impl Sealed for u32 {}
+}

@@ -2,7 +2,47 @@
 
 from typing import final
 
+import numpy as np
+import numpy.typing as npt
+
+from lengthwise._arrays import Lengths
+
 __version__: str
 
 class LengthwiseError(ValueError):
     """An argument or a file that lengthwise cannot use: the message says which, where, what it is, and what to do."""
+
+@final
+class PaddedPlanner:
+    """Everything about the epochs of one layout over one set of lengths that is the same in each."""
+
+    def __new__(
+        cls,
+        lengths: Lengths,
+        *,
+        boundaries: npt.NDArray[np.uint32],
+        max_tokens: int,
+        max_samples: int,
+        multiple_of: int,
+        samples_multiple_of: int,
+        pad_to: str,
+        order: str,
+        seed: int,
+        world_size: int,
+        overlong: str,
+        remainder: str,
+    ) -> PaddedPlanner: ...
+    def plan(
+        self, lengths: Lengths, epoch: int
+    ) -> tuple[
+        npt.NDArray[np.uint32] | npt.NDArray[np.uint64],
+        npt.NDArray[np.int64],
+        npt.NDArray[np.uint32],
+        npt.NDArray[np.uint32],
+        npt.NDArray[np.uint32] | None,
+        dict[str, int],
+    ]:
+        """One epoch: (indices, starts, sizes, padded lengths, segments or None, accounts)."""
+
+def fingerprint(lengths: Lengths) -> str:
+    """32 hexadecimal digits that tell these lengths from others, whatever integers store them."""

@@ -28,7 +28,9 @@ pub(crate) fn enter<T: Send>(py: Python<'_>, work: impl FnOnce(Interrupt<'_>) ->
             return true;
         }
         *last = Instant::now();
-        match Python::attach(|py| py.check_signals()) {
+        #[expect(clippy::redundant_closure_for_method_calls, reason = "the method's lifetime is not general enough")]
+        let seen = Python::attach(|py| py.check_signals());
+        match seen {
             Ok(()) => true,
             Err(error) => {
                 if let Ok(mut slot) = raised.lock() {

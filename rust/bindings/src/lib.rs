@@ -3,7 +3,9 @@
 //! Every function here does three things: borrow the arrays, run the core behind the one door ([`enter`]), hand arrays
 //! back. Nothing is computed here.
 
+mod arrays;
 mod enter;
+mod plan;
 
 use pyo3::prelude::*;
 
@@ -14,6 +16,8 @@ mod _core {
 
     #[pymodule_export]
     use crate::enter::LengthwiseError;
+    #[pymodule_export]
+    use crate::plan::{PaddedPlanner, fingerprint};
 
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {

@@ -3,12 +3,32 @@
 //! Pure Rust: no Python, no input or output, no threads left behind. Data flows one way:
 //! lengths -> histogram -> boundaries -> plan (or packs). One concept a file.
 
+mod batch;
+mod bucket;
 mod error;
+mod fingerprint;
 mod histogram;
+mod index;
 mod interrupt;
 mod length;
+mod limits;
+mod overlong;
+pub mod plan;
+mod ranks;
+pub mod rng;
+mod scatter;
+pub mod shuffle;
+mod sort;
 
+pub use batch::Batch;
+pub use bucket::Buckets;
 pub use error::{Error, Result};
+pub use fingerprint::fingerprint;
 pub use histogram::Histogram;
+pub use index::Index;
 pub use interrupt::Interrupt;
 pub use length::{Length, MAX_LENGTH};
+pub use limits::Limits;
+pub use overlong::Overlong;
+pub use plan::{Accounts, Order, PadTo, Padded, Plan, Planner, Settings};
+pub use ranks::Remainder;

@@ -1,0 +1,155 @@
+//! Whole-epoch plans of padded batches.
+#![expect(clippy::needless_pass_by_value, reason = "PyO3 hands extracted arguments over by value")]
+
+use lengthwise_core as core;
+use numpy::{IntoPyArray, PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray1};
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+
+use crate::arrays::{Lengths, with_lengths};
+use crate::enter::{LengthwiseError, enter};
+
+/// Everything about the epochs of one layout over one set of lengths that is the same in each.
+#[pyclass(frozen, module = "lengthwise._core")]
+pub(crate) struct PaddedPlanner {
+    inner: core::Planner,
+}
+
+#[pymethods]
+impl PaddedPlanner {
+    #[new]
+    #[pyo3(signature = (lengths, *, boundaries, max_tokens, max_samples, multiple_of, samples_multiple_of, pad_to, order,
+                        seed, world_size, overlong, remainder))]
+    #[expect(clippy::too_many_arguments, reason = "a keyword-only constructor")]
+    fn new(
+        py: Python<'_>,
+        lengths: Lengths<'_>,
+        boundaries: PyReadonlyArray1<'_, u32>,
+        max_tokens: u64,
+        max_samples: u32,
+        multiple_of: u32,
+        samples_multiple_of: u32,
+        pad_to: &str,
+        order: &str,
+        seed: u64,
+        world_size: u32,
+        overlong: &str,
+        remainder: &str,
+    ) -> PyResult<Self> {
+        let layout = core::Padded {
+            limits: core::Limits { max_tokens, max_samples, multiple_of, samples_multiple_of },
+            boundaries: boundaries.as_slice()?.to_vec(),
+            pad_to: choice(
+                "pad_to",
+                pad_to,
+                &[("longest", core::PadTo::Longest), ("boundary", core::PadTo::Boundary)],
+            )?,
+            order: choice(
+                "order",
+                order,
+                &[
+                    ("bucketed", core::Order::Bucketed),
+                    ("shuffled", core::Order::Shuffled),
+                    ("sorted", core::Order::Sorted),
+                ],
+            )?,
+        };
+        let settings = core::Settings {
+            seed,
+            world_size,
+            overlong: choice(
+                "overlong",
+                overlong,
+                &[
+                    ("error", core::Overlong::Error),
+                    ("drop", core::Overlong::Drop),
+                    ("truncate", core::Overlong::Truncate),
+                    ("split", core::Overlong::Split),
+                    ("alone", core::Overlong::Alone),
+                ],
+            )?,
+            remainder: choice(
+                "remainder",
+                remainder,
+                &[
+                    ("split", core::Remainder::Split),
+                    ("repeat", core::Remainder::Repeat),
+                    ("drop", core::Remainder::Drop),
+                ],
+            )?,
+        };
+        let inner = with_lengths!(&lengths, slice => enter(py, |interrupt| {
+            core::Planner::new(slice, layout, settings, interrupt)
+        }))?;
+        Ok(Self { inner })
+    }
+
+    /// One epoch: (indices, starts, sizes, padded lengths, segments or None, accounts).
+    fn plan<'py>(&self, py: Python<'py>, lengths: Lengths<'py>, epoch: u64) -> PyResult<PlanArrays<'py>> {
+        if lengths.len() < u32::MAX as usize {
+            let plan = with_lengths!(&lengths, slice => enter(py, |interrupt| {
+                self.inner.plan::<_, u32>(slice, epoch, interrupt)
+            }))?;
+            hand_over(py, plan)
+        } else {
+            let plan = with_lengths!(&lengths, slice => enter(py, |interrupt| {
+                self.inner.plan::<_, u64>(slice, epoch, interrupt)
+            }))?;
+            hand_over(py, plan)
+        }
+    }
+}
+
+/// 32 hexadecimal digits that tell these lengths from others, whatever integers store them.
+#[pyfunction]
+pub(crate) fn fingerprint(py: Python<'_>, lengths: Lengths<'_>) -> PyResult<String> {
+    with_lengths!(&lengths, slice => enter(py, |interrupt| core::fingerprint(slice, interrupt)))
+}
+
+type Table<'py, T> = Bound<'py, PyArray1<T>>;
+type PlanArrays<'py> = (
+    Bound<'py, PyAny>,
+    Table<'py, i64>,
+    Table<'py, u32>,
+    Table<'py, u32>,
+    Option<Bound<'py, PyArray2<u32>>>,
+    Bound<'py, PyDict>,
+);
+
+fn hand_over<I: numpy::Element>(py: Python<'_>, plan: core::Plan<I>) -> PyResult<PlanArrays<'_>> {
+    let batches = &plan.batches;
+    let starts: Vec<i64> = batches.iter().map(|batch| batch.start as i64).collect();
+    let sizes: Vec<u32> = batches.iter().map(|batch| batch.size).collect();
+    let padded_lengths: Vec<u32> = batches.iter().map(|batch| batch.padded_length).collect();
+    let segments = match plan.segments {
+        Some(segments) => {
+            let rows = segments.len();
+            Some(segments.into_flattened().into_pyarray(py).reshape([rows, 2])?)
+        }
+        None => None,
+    };
+    let accounts = PyDict::new(py);
+    accounts.set_item("dropped", plan.accounts.dropped)?;
+    accounts.set_item("truncated", plan.accounts.truncated)?;
+    accounts.set_item("split", plan.accounts.split)?;
+    accounts.set_item("alone", plan.accounts.alone)?;
+    accounts.set_item("repeated", plan.accounts.repeated)?;
+    accounts.set_item("cut_batches", plan.accounts.cut_batches)?;
+    Ok((
+        plan.indices.into_pyarray(py).into_any(),
+        starts.into_pyarray(py),
+        sizes.into_pyarray(py),
+        padded_lengths.into_pyarray(py),
+        segments,
+        accounts,
+    ))
+}
+
+/// The choice called `value`; the message lists them all.
+pub(crate) fn choice<T: Copy>(name: &str, value: &str, choices: &[(&str, T)]) -> PyResult<T> {
+    if let Some(&(_, chosen)) = choices.iter().find(|(word, _)| *word == value) {
+        return Ok(chosen);
+    }
+    let words: Vec<String> = choices.iter().map(|(word, _)| format!("{word:?}")).collect();
+    Err(LengthwiseError::new_err(format!("{name} is {value:?}, but must be one of {}", words.join(", "))))
+}

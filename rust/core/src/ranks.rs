@@ -1,0 +1,92 @@
+//! The same number of batches for every rank.
+//!
+//! Problem: an epoch rarely has a multiple of `world_size` batches, and a rank that runs out early hangs the others.
+//! Method: with `split`, the largest batches are cut in two until the number fits: limits are hereditary, every sample is
+//! kept exactly once, and at most `world_size - 1` cuts are made. Always possible when there are at least as many samples
+//! as batches wanted. Cost: O(batches + ranks * log ranks).
+
+use std::collections::BinaryHeap;
+
+use crate::batch::Batch;
+use crate::limits::Limits;
+use crate::{Error, Result};
+
+/// What to do with batches that do not divide by the number of ranks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Remainder {
+    /// Cut some batches in two: no sample is lost or repeated.
+    Split,
+    /// Run the first batches of the epoch again at its end.
+    Repeat,
+    /// Leave the last batches of the epoch out.
+    Drop,
+}
+
+/// Cut the largest batches in two until `world_size` divides their number. `padded` gives the padded length of a part.
+///
+/// # Errors
+/// [`Error::Invalid`] when there are fewer samples than batches needed.
+pub(crate) fn split(
+    batches: &mut Vec<Batch>,
+    world_size: usize,
+    limits: &Limits,
+    padded: impl Fn(Batch) -> u32,
+) -> Result<u64> {
+    let missing = batches.len().next_multiple_of(world_size) - batches.len();
+    if missing == 0 {
+        return Ok(0);
+    }
+    // Only the `missing` largest can be needed; ties go to the earlier batch, so that the choice is reproducible.
+    let mut order: Vec<usize> = (0..batches.len()).collect();
+    let largest_first = |&i: &usize| (std::cmp::Reverse(batches[i].size), i);
+    if order.len() > missing {
+        order.select_nth_unstable_by_key(missing - 1, largest_first);
+        order.truncate(missing);
+    }
+    let mut heap: BinaryHeap<(u32, std::cmp::Reverse<usize>)> =
+        order.into_iter().map(|i| (batches[i].size, std::cmp::Reverse(i))).collect();
+    for _ in 0..missing {
+        let Some((size, std::cmp::Reverse(i))) = heap.pop().filter(|&(size, _)| size > 1) else {
+            return Err(Error::invalid(format!(
+                "world_size is {world_size}, but the epoch has too few samples to give every rank a batch; \
+                 choose remainder=\"repeat\" or fewer ranks"
+            )));
+        };
+        let kept = limits.round_rows(size.div_ceil(2));
+        let whole = batches[i];
+        let head = Batch { size: kept, ..whole };
+        let tail = Batch { start: whole.start + u64::from(kept), size: size - kept, ..whole };
+        batches[i] = Batch { padded_length: padded(head), ..head };
+        heap.push((head.size, std::cmp::Reverse(i)));
+        heap.push((tail.size, std::cmp::Reverse(batches.len())));
+        batches.push(Batch { padded_length: padded(tail), ..tail });
+    }
+    Ok(missing as u64)
+}
+
+/// Append copies of the first batches until `world_size` divides their number; the samples that this repeats.
+pub(crate) fn repeat(batches: &mut Vec<Batch>, world_size: usize) -> u64 {
+    let total = batches.len();
+    if total == 0 {
+        return 0;
+    }
+    let missing = total.next_multiple_of(world_size) - total;
+    (0..missing).for_each(|i| batches.push(batches[i % total]));
+    batches[total..].iter().map(|batch| u64::from(batch.size)).sum()
+}
+
+/// Leave the last batches out so that `world_size` divides their number; the samples that this drops.
+///
+/// # Errors
+/// [`Error::Invalid`] when nothing would be left.
+pub(crate) fn drop(batches: &mut Vec<Batch>, world_size: usize) -> Result<u64> {
+    let kept = batches.len() - batches.len() % world_size;
+    if kept == 0 && !batches.is_empty() {
+        return Err(Error::invalid(format!(
+            "world_size is {world_size}, but the epoch has only {} batches and remainder=\"drop\" leaves none; \
+             choose remainder=\"split\" or \"repeat\"",
+            batches.len()
+        )));
+    }
+    Ok(batches.drain(kept..).map(|batch| u64::from(batch.size)).sum())
+}

@@ -1,0 +1,114 @@
+//! An exactly uniform shuffle of a slice that fits a cache.
+//!
+//! Method: Fisher-Yates, 16 bounded draws at a time: Lemire's multiply-and-reject test on a whole vector, the rare
+//! rejections redrawn one by one, so that every permutation has exactly the same probability (given ideal bits).
+//! Cost: about 1 ns an item in the second-level cache; large slices are first scattered into bins (see `scatter`).
+//! Source: Fisher-Yates as in Knuth, TAOCP 2, algorithm 3.4.2P; Lemire, ACM TOMACS 29 (2019).
+
+use crate::rng::{Key, LANES, Lanes, Words};
+
+/// Where the words for redraws and for the last few items start: past the ones that seed the lanes.
+const SCALAR_PART: u64 = 1 << 20;
+
+/// Shuffle `items` uniformly with the bits of `key`.
+pub fn shuffle<T: Copy>(items: &mut [T], key: Key) {
+    let mut scalar = Words::new(key.child(SCALAR_PART));
+    let mut left = items.len();
+    while left > u32::MAX as usize {
+        let chosen = scalar.below(left as u64) as usize;
+        left -= 1;
+        items.swap(left, chosen);
+    }
+    if left > LANES {
+        let mut lanes = Lanes::new(key);
+        while left > LANES {
+            let chosen = choose(&mut lanes, &mut scalar, left as u32);
+            for (lane, &other) in chosen.iter().enumerate() {
+                items.swap(left - 1 - lane, other as usize);
+            }
+            left -= LANES;
+        }
+    }
+    while left > 1 {
+        let chosen = scalar.below(left as u64) as usize;
+        left -= 1;
+        items.swap(left, chosen);
+    }
+}
+
+/// One uniform choice below each of `left`, `left - 1`, ..., `left - 15`.
+#[inline]
+fn choose(lanes: &mut Lanes, scalar: &mut Words, left: u32) -> [u32; LANES] {
+    let drawn = lanes.draw();
+    let (mut chosen, mut low) = ([0; LANES], [0; LANES]);
+    let mut doubtful = false;
+    for lane in 0..LANES {
+        let bound = left - lane as u32;
+        let product = u64::from(drawn[lane]) * u64::from(bound);
+        chosen[lane] = (product >> 32) as u32;
+        low[lane] = product as u32;
+        doubtful |= low[lane] < bound;
+    }
+    if doubtful {
+        redraw(&mut chosen, &low, scalar, left);
+    }
+    chosen
+}
+
+/// Replace the choices that would make some values more likely than others.
+#[cold]
+fn redraw(chosen: &mut [u32; LANES], low: &[u32; LANES], scalar: &mut Words, left: u32) {
+    for lane in 0..LANES {
+        let bound = left - lane as u32;
+        if low[lane] < bound.wrapping_neg() % bound {
+            chosen[lane] = scalar.below(u64::from(bound)) as u32;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashMap;
+
+    use super::*;
+    use crate::rng::Stream;
+
+    #[test]
+    fn every_permutation_is_equally_likely() {
+        for n in [4_u8, 5, 6] {
+            let trials = 240_000;
+            let mut seen: HashMap<Vec<u8>, u64> = HashMap::new();
+            for trial in 0..trials {
+                let mut items: Vec<u8> = (0..n).collect();
+                shuffle(&mut items, Key::new(trial, 0, Stream::InBin));
+                *seen.entry(items).or_default() += 1;
+            }
+            let permutations: usize = (1..=usize::from(n)).product();
+            assert_eq!(seen.len(), permutations);
+            let expected = trials as f64 / permutations as f64;
+            let chi2: f64 = seen.values().map(|&count| (count as f64 - expected).powi(2) / expected).sum();
+            let degrees = permutations as f64 - 1.0;
+            assert!((chi2 - degrees).abs() < 4.0 * (2.0 * degrees).sqrt(), "n={n}: chi2 {chi2} of {degrees}");
+        }
+    }
+
+    #[test]
+    fn positions_and_neighbours_are_uniform_on_the_vector_path() {
+        let (n, trials) = (40, 60_000);
+        let (mut positions, mut pairs) = (vec![0_u32; n * n], vec![0_u32; n * n]);
+        for trial in 0..trials {
+            let mut items: Vec<usize> = (0..n).collect();
+            shuffle(&mut items, Key::new(trial, 7, Stream::InBin));
+            items.iter().enumerate().for_each(|(position, &item)| positions[position * n + item] += 1);
+            items.windows(2).for_each(|pair| pairs[pair[0] * n + pair[1]] += 1);
+        }
+        let z = |counts: &[u32], cells: usize, total: u64, degrees: f64| {
+            let expected = total as f64 / cells as f64;
+            let used = counts.iter().filter(|&&count| count > 0);
+            let chi2: f64 = used.map(|&count| (f64::from(count) - expected).powi(2) / expected).sum();
+            (chi2 - degrees) / (2.0 * degrees).sqrt()
+        };
+        assert!(z(&positions, n * n, trials * n as u64, ((n - 1) * (n - 1)) as f64).abs() < 4.0);
+        assert!(z(&pairs, n * (n - 1), trials * (n as u64 - 1), (n * (n - 1) - 1) as f64).abs() < 4.0);
+    }
+}

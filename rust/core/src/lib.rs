@@ -4,6 +4,7 @@
 //! lengths -> histogram -> boundaries -> plan (or packs). One concept a file.
 
 mod batch;
+pub mod boundaries;
 mod bucket;
 mod error;
 mod fingerprint;

@@ -13,6 +13,19 @@ class LengthwiseError(ValueError):
     """An argument or a file that lengthwise cannot use: the message says which, where, what it is, and what to do."""
 
 @final
+class Candidates:
+    """Where boundaries may lie; every question about boundaries is asked of it."""
+
+    def __new__(
+        cls, lengths: npt.NDArray[np.uint32], counts: npt.NDArray[np.uint64], multiple_of: int, include: list[int]
+    ) -> Candidates: ...
+    @property
+    def bounds(self) -> npt.NDArray[np.uint32]: ...
+    def solve(
+        self, k: int, costs: npt.NDArray[np.uint64] | None
+    ) -> tuple[npt.NDArray[np.uint32], npt.NDArray[np.uint64], int, int]: ...
+
+@final
 class PaddedPlanner:
     """Everything about the epochs of one layout over one set of lengths that is the same in each."""
 
@@ -46,3 +59,4 @@ class PaddedPlanner:
 
 def fingerprint(lengths: Lengths) -> str:
     """32 hexadecimal digits that tell these lengths from others, whatever integers store them."""
+def histogram(lengths: Lengths) -> tuple[npt.NDArray[np.uint32], npt.NDArray[np.uint64]]: ...

@@ -3,7 +3,10 @@
 //! Every function here does three things: borrow the arrays, run the core behind the one door ([`enter`]), hand arrays
 //! back. Nothing is computed here.
 
+#![allow(clippy::needless_pass_by_value, reason = "PyO3 hands arguments over by value")]
+
 mod arrays;
+mod boundaries;
 mod enter;
 mod plan;
 
@@ -14,6 +17,8 @@ mod _core {
     use super::{Bound, PyModule, PyResult};
     use pyo3::prelude::*;
 
+    #[pymodule_export]
+    use crate::boundaries::{Candidates, histogram};
     #[pymodule_export]
     use crate::enter::LengthwiseError;
     #[pymodule_export]

@@ -35,6 +35,8 @@ const COARSE_PER_BOUNDARY: usize = 8;
 pub struct Solution {
     /// Ascending inclusive upper bounds.
     pub bounds: Vec<u32>,
+    /// How many samples each bucket holds.
+    pub counts: Vec<u64>,
     /// The cost of all samples, each padded to its bound.
     pub cost: i128,
     /// What no set of as many boundaries can cost less than: equal to `cost` when the method is right.
@@ -101,13 +103,16 @@ impl<'a> Costs<'a> {
 
     fn solution<T>(&self, found: &Proven<T>) -> Solution {
         let (bounds, below) = (self.candidates.bounds(), self.candidates.below());
-        let starts = std::iter::once(0).chain(found.ends.iter().map(|&end| end as usize));
-        let cost = starts
-            .zip(&found.ends)
-            .map(|(start, &end)| i128::of(below[end as usize] - below[start], self.each[end as usize - 1]))
-            .sum();
-        let bounds = found.ends.iter().map(|&end| bounds[end as usize - 1]).collect();
-        Solution { bounds, cost, lower_bound: found.lower_bound }
+        let mut solution = Solution { bounds: Vec::new(), counts: Vec::new(), cost: 0, lower_bound: found.lower_bound };
+        let mut start = 0;
+        for end in found.ends.iter().map(|&end| end as usize) {
+            let samples = below[end] - below[start];
+            solution.bounds.push(bounds[end - 1]);
+            solution.counts.push(samples as u64);
+            solution.cost += i128::of(samples, self.each[end - 1]);
+            start = end;
+        }
+        solution
     }
 }
 

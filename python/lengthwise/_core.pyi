@@ -59,4 +59,5 @@ class PaddedPlanner:
 
 def fingerprint(lengths: Lengths) -> str:
     """32 hexadecimal digits that tell these lengths from others, whatever integers store them."""
+
 def histogram(lengths: Lengths) -> tuple[npt.NDArray[np.uint32], npt.NDArray[np.uint64]]: ...

@@ -7,6 +7,7 @@ from lengthwise.layouts import Padded
 from lengthwise.lengths import Lengths, read_lengths
 from lengthwise.plan import Plan
 from lengthwise.planner import Planner
+from lengthwise.speed import SpeedModel
 from lengthwise.summary import Summary
 
 __all__ = [
@@ -17,6 +18,7 @@ __all__ = [
     "Padded",
     "Plan",
     "Planner",
+    "SpeedModel",
     "Summary",
     "__version__",
     "optimal_boundaries",

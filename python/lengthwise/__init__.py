@@ -5,9 +5,9 @@ from lengthwise.boundaries import BoundarySolution, optimal_boundaries, solve_bo
 from lengthwise.histogram import Histogram
 from lengthwise.layouts import Padded
 from lengthwise.lengths import Lengths, read_lengths
+from lengthwise.packing import Packs, pack
 from lengthwise.plan import Plan
 from lengthwise.planner import Planner
-from lengthwise.speed import SpeedModel
 from lengthwise.summary import Summary
 
 __all__ = [
@@ -15,13 +15,14 @@ __all__ = [
     "Histogram",
     "Lengths",
     "LengthwiseError",
+    "Packs",
     "Padded",
     "Plan",
     "Planner",
-    "SpeedModel",
     "Summary",
     "__version__",
     "optimal_boundaries",
+    "pack",
     "read_lengths",
     "solve_boundaries",
 ]

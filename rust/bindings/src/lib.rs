@@ -8,6 +8,7 @@
 mod arrays;
 mod boundaries;
 mod enter;
+mod pack;
 mod plan;
 
 use pyo3::prelude::*;
@@ -21,6 +22,8 @@ mod _core {
     use crate::boundaries::{Candidates, histogram};
     #[pymodule_export]
     use crate::enter::LengthwiseError;
+    #[pymodule_export]
+    use crate::pack::Packer;
     #[pymodule_export]
     use crate::plan::{PaddedPlanner, fingerprint};
 

@@ -14,6 +14,7 @@ mod interrupt;
 mod length;
 mod limits;
 mod overlong;
+pub mod pack;
 pub mod plan;
 mod ranks;
 pub mod rng;

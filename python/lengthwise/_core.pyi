@@ -82,6 +82,15 @@ class PaddedPlanner:
     ]:
         """One epoch: (indices, starts, sizes, padded lengths, segments or None, accounts)."""
 
+def balance(
+    costs: npt.NDArray[np.uint64],
+    parts: int,
+    equal_count: bool,
+    sizes: npt.NDArray[np.uint64] | None,
+    most: int,
+) -> tuple[npt.NDArray[np.uint32], npt.NDArray[np.int64], npt.NDArray[np.uint64], int]:
+    """Divide items into parts of near-equal cost; `sizes` beside `most` limits what a part holds."""
+
 def fingerprint(lengths: Lengths) -> str:
     """32 hexadecimal digits that tell these lengths from others, whatever integers store them."""
 

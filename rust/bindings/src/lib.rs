@@ -6,6 +6,7 @@
 #![allow(clippy::needless_pass_by_value, reason = "PyO3 hands arguments over by value")]
 
 mod arrays;
+mod balance;
 mod boundaries;
 mod enter;
 mod pack;
@@ -18,6 +19,8 @@ mod _core {
     use super::{Bound, PyModule, PyResult};
     use pyo3::prelude::*;
 
+    #[pymodule_export]
+    use crate::balance::balance;
     #[pymodule_export]
     use crate::boundaries::{Candidates, histogram};
     #[pymodule_export]

@@ -1,6 +1,7 @@
 """Turn variable-length samples into batches, from the lengths alone."""
 
 from lengthwise._core import LengthwiseError, __version__
+from lengthwise.balancing import Parts, balance
 from lengthwise.boundaries import BoundarySolution, optimal_boundaries, solve_boundaries
 from lengthwise.histogram import Histogram
 from lengthwise.layouts import Padded
@@ -17,10 +18,12 @@ __all__ = [
     "LengthwiseError",
     "Packs",
     "Padded",
+    "Parts",
     "Plan",
     "Planner",
     "Summary",
     "__version__",
+    "balance",
     "optimal_boundaries",
     "pack",
     "read_lengths",

@@ -2,8 +2,8 @@
 //!
 //! Problem: n costs, k parts, the largest sum as small as possible; optionally as many items in every part, or a limit on
 //! what a part may hold. Strongly NP-hard. Method: longest-processing-time with counts ([`lpt`]), then exchanges between
-//! the heaviest part and lighter ones ([`refine`]); unless that meets a lower bound, Karmarkar-Karp differencing
-//! ([`karmarkar_karp`]) refined the same way, and the better of both: hence never worse than Karmarkar-Karp. Cost:
+//! the heaviest part and lighter ones ([`refine`]); unless that meets a lower bound, also Karmarkar-Karp differencing
+//! ([`karmarkar_karp`]), refined where it is better: hence never worse than Karmarkar-Karp. Cost:
 //! O(n log n) and the exchanges, each O(n / k). When it is wrong: never over a limit, but a limit that only a perfect
 //! packing meets may be reported as impossible. Equal-count differencing alone is unsafe: its first tuple holds the k
 //! largest costs, whose spread no later tuple can cancel (40 % left on skewed costs with many parts).
@@ -67,7 +67,8 @@ pub fn balance(costs: &[u64], parts: usize, rule: Rule<'_>, interrupt: Interrupt
     Ok(collect(&items, parts, &part_of, lower_bound))
 }
 
-/// The better of refined longest-processing-time and refined differencing; the part of each item by rank.
+/// The better of refined longest-processing-time and differencing, which is refined only where it leads: the exchanges
+/// cost more than the differencing. The part of each item by rank.
 fn best(items: &Sorted, parts: usize, rule: Rule<'_>, bound: u64, interrupt: Interrupt<'_>) -> Result<Vec<u32>> {
     let mut first = lpt::assign(items, parts, rule.equal_count);
     let reached = refine(items, parts, &mut first, rule, bound, interrupt)?;
@@ -75,8 +76,17 @@ fn best(items: &Sorted, parts: usize, rule: Rule<'_>, bound: u64, interrupt: Int
         return Ok(first);
     }
     let mut second = karmarkar_karp::assign(items, parts, rule.equal_count, interrupt)?;
-    let differenced = refine(items, parts, &mut second, rule, bound, interrupt)?;
-    Ok(if differenced < reached { second } else { first })
+    if largest_sum(items, parts, &second) >= reached {
+        return Ok(first);
+    }
+    refine(items, parts, &mut second, rule, bound, interrupt)?;
+    Ok(second)
+}
+
+fn largest_sum(items: &Sorted, parts: usize, part_of: &[u32]) -> u64 {
+    let mut sums = vec![0_u64; parts];
+    part_of.iter().zip(&items.costs).for_each(|(&part, &cost)| sums[part as usize] += cost);
+    sums.into_iter().max().unwrap_or(0)
 }
 
 /// The largest cost, the mean, two items in one part (when there are more items than parts), and with counts the largest

@@ -102,8 +102,10 @@ impl<'a> Table<'a> {
             while at < others.len() && cost(others[at]) + half > given {
                 at += 1;
             }
-            for take in at.saturating_sub(1)..(at + 1).min(others.len()) {
-                consider(give, Some(take), given.saturating_sub(cost(others[take])));
+            for take in [at.wrapping_sub(1), at] {
+                if let Some(&other) = others.get(take) {
+                    consider(give, Some(take), given.saturating_sub(cost(other)));
+                }
             }
         }
         found

@@ -25,23 +25,23 @@ fn twin(costs: &[u64], parts: usize, counted: bool) -> u64 {
 
 /// The smallest largest sum over all divisions.
 fn optimum(costs: &[u64], parts: usize, counted: bool) -> u64 {
-    let most = costs.len().div_ceil(parts);
-    fn place(costs: &[u64], sums: &mut [u64], counts: &mut [usize], most: usize) -> u64 {
-        let Some((&cost, rest)) = costs.split_first() else { return sums.iter().copied().max().unwrap_or(0) };
-        let mut best = u64::MAX;
-        for part in 0..sums.len() {
-            if counts[part] < most {
-                sums[part] += cost;
-                counts[part] += 1;
-                best = best.min(place(rest, sums, counts, most));
-                sums[part] -= cost;
-                counts[part] -= 1;
-            }
-        }
-        best
-    }
-    let most = if counted { most } else { costs.len() };
+    let most = if counted { costs.len().div_ceil(parts) } else { costs.len() };
     place(costs, &mut vec![0; parts], &mut vec![0; parts], most)
+}
+
+fn place(costs: &[u64], sums: &mut [u64], counts: &mut [usize], most: usize) -> u64 {
+    let Some((&cost, rest)) = costs.split_first() else { return sums.iter().copied().max().unwrap_or(0) };
+    let mut best = u64::MAX;
+    for part in 0..sums.len() {
+        if counts[part] < most {
+            sums[part] += cost;
+            counts[part] += 1;
+            best = best.min(place(rest, sums, counts, most));
+            sums[part] -= cost;
+            counts[part] -= 1;
+        }
+    }
+    best
 }
 
 fn largest(parts: &Parts) -> u64 {

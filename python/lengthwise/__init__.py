@@ -9,6 +9,7 @@ from lengthwise.lengths import Lengths, read_lengths
 from lengthwise.packing import Packs, pack
 from lengthwise.plan import Plan
 from lengthwise.planner import Planner
+from lengthwise.speed import SpeedModel
 from lengthwise.summary import Summary
 
 __all__ = [
@@ -21,6 +22,7 @@ __all__ = [
     "Parts",
     "Plan",
     "Planner",
+    "SpeedModel",
     "Summary",
     "__version__",
     "balance",

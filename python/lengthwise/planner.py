@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, Literal
 
 from lengthwise import _core
@@ -87,6 +87,26 @@ class Planner:
             "overlong": self.overlong,
             "remainder": self.remainder,
         }
+
+    def replace(self, **changes: Any) -> Planner:
+        """Return a planner made with some arguments changed; the lengths are shared.
+
+        Example:
+            >>> import lengthwise as lw
+            >>> planner = lw.Planner([3, 9, 4, 8], lw.Padded(max_tokens=18), seed=5)
+            >>> other = planner.replace(world_size=2)
+            >>> other.seed, other.world_size
+            (5, 2)
+        """
+        return type(self)(**(self._arguments() | changes))
+
+    def _arguments(self) -> dict[str, Any]:
+        settings = ("lengths", "layout", "seed", "world_size", "overlong", "remainder", "threads")
+        return {name: getattr(self, name) for name in settings}
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle as the arguments: what is made ready from them is made again."""
+        return partial(type(self), **self._arguments()), ()
 
     def plan(self, epoch: int = 0) -> Plan:
         """Plan one epoch of all ranks.

@@ -3,7 +3,6 @@
 //! Pure Rust: no Python, no input or output, no threads left behind. Data flows one way:
 //! lengths -> histogram -> boundaries -> plan (or packs). One concept a file.
 
-pub mod balance;
 mod batch;
 pub mod boundaries;
 mod bucket;
@@ -15,7 +14,6 @@ mod interrupt;
 mod length;
 mod limits;
 mod overlong;
-pub mod pack;
 pub mod plan;
 mod ranks;
 pub mod rng;

@@ -88,7 +88,7 @@ def assert_same(batch: dict[str, Any], expected: dict[str, npt.NDArray[Any]]) ->
 
 @settings(max_examples=60, deadline=None)
 @given(rows=rows_of_tokens(), left=st.booleans(), multiple=st.sampled_from([1, 2, 8]))
-def test_equals_the_naive_twin_from_every_form(rows: Rows, left: bool, multiple: int) -> None:  # noqa: FBT001
+def test_equals_the_naive_twin_from_every_form(rows: Rows, multiple: int, *, left: bool) -> None:
     collate = PaddedCollator(pad=7, side="left" if left else "right", multiple_of=multiple)
     expected = naive(rows, left=left, multiple=multiple)
     for form in forms_of(rows).values():

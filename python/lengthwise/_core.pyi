@@ -26,6 +26,31 @@ class Candidates:
     ) -> tuple[npt.NDArray[np.uint32], npt.NDArray[np.uint64], int, int]: ...
 
 @final
+class Packer:
+    """A packing that has been decided, ready to name samples as often as is wanted."""
+
+    def __new__(
+        cls,
+        lengths: Lengths,
+        *,
+        capacity: int,
+        method: str,
+        max_samples: int,
+        multiple_of: int,
+        overlong: str,
+    ) -> Packer: ...
+    def __len__(self) -> int: ...
+    def packs(
+        self, lengths: Lengths
+    ) -> tuple[
+        npt.NDArray[np.uint32], npt.NDArray[np.int64], npt.NDArray[np.uint32] | None, npt.NDArray[np.uint32]
+    ]: ...
+    @property
+    def lower_bound(self) -> int: ...
+    @property
+    def real_tokens(self) -> int: ...
+
+@final
 class PaddedPlanner:
     """Everything about the epochs of one layout over one set of lengths that is the same in each."""
 
@@ -56,6 +81,15 @@ class PaddedPlanner:
         dict[str, int],
     ]:
         """One epoch: (indices, starts, sizes, padded lengths, segments or None, accounts)."""
+
+def balance(
+    costs: npt.NDArray[np.uint64],
+    parts: int,
+    equal_count: bool,
+    sizes: npt.NDArray[np.uint64] | None,
+    most: int,
+) -> tuple[npt.NDArray[np.uint32], npt.NDArray[np.int64], npt.NDArray[np.uint64], int]:
+    """Divide items into parts of near-equal cost; `sizes` beside `most` limits what a part holds."""
 
 def fingerprint(lengths: Lengths) -> str:
     """32 hexadecimal digits that tell these lengths from others, whatever integers store them."""

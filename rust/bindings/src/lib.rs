@@ -6,8 +6,10 @@
 #![allow(clippy::needless_pass_by_value, reason = "PyO3 hands arguments over by value")]
 
 mod arrays;
+mod balance;
 mod boundaries;
 mod enter;
+mod pack;
 mod plan;
 
 use pyo3::prelude::*;
@@ -18,9 +20,13 @@ mod _core {
     use pyo3::prelude::*;
 
     #[pymodule_export]
+    use crate::balance::balance;
+    #[pymodule_export]
     use crate::boundaries::{Candidates, histogram};
     #[pymodule_export]
     use crate::enter::LengthwiseError;
+    #[pymodule_export]
+    use crate::pack::Packer;
     #[pymodule_export]
     use crate::plan::{PaddedPlanner, fingerprint};
 

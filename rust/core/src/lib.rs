@@ -3,6 +3,7 @@
 //! Pure Rust: no Python, no input or output, no threads left behind. Data flows one way:
 //! lengths -> histogram -> boundaries -> plan (or packs). One concept a file.
 
+pub mod balance;
 mod batch;
 pub mod boundaries;
 mod bucket;
@@ -14,6 +15,7 @@ mod interrupt;
 mod length;
 mod limits;
 mod overlong;
+pub mod pack;
 pub mod plan;
 mod ranks;
 pub mod rng;

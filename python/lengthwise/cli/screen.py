@@ -1,0 +1,46 @@
+"""The two consoles: results on standard output, progress on standard error; plain text where nobody watches."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from contextlib import AbstractContextManager
+
+    from rich.console import Console, RenderableType
+
+#: The widest screen that is used: longer lines are hard to read.
+WIDEST: Final = 110
+
+#: The width of output that is not a terminal; every table fits.
+PIPED: Final = 100
+
+
+def results() -> Console:
+    """Return the console for results: colours on a terminal, plain text in a pipe or a file."""
+    from rich.console import Console
+
+    terminal = sys.stdout.isatty()
+    console = Console(highlight=False, soft_wrap=False, width=None if terminal else PIPED)
+    if terminal:
+        console.width = min(console.width, WIDEST)
+    return console
+
+
+def working(message: str) -> AbstractContextManager[object]:
+    """Return a context that shows a spinner with `message` on a terminal, and nothing elsewhere."""
+    from rich.console import Console
+
+    return Console(stderr=True, highlight=False).status(message, spinner="dots")
+
+
+def show(console: Console, *parts: RenderableType) -> None:
+    """Print parts; lines of plain output end where their text ends."""
+    if console.is_terminal:
+        console.print(*parts)
+        return
+    with console.capture() as captured:
+        console.print(*parts)
+    for line in captured.get().splitlines():
+        console.file.write(line.rstrip() + "\n")

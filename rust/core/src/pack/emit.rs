@@ -1,0 +1,75 @@
+//! From a recipe to packs: the samples of every class are handed out in turn.
+//!
+//! Packs that are alike stand next to each other in the output, as rows of a table whose columns are the samples of the
+//! recipe; each column is one run of its class's samples. So everything is read and written in order, a block of rows at a
+//! time. Cost: 1 to 2 ns a sample.
+
+use super::recipe::Recipe;
+use crate::{Interrupt, Result};
+
+/// Rows of the table are written in blocks of about this many samples, which stay in the nearest cache.
+const BLOCK: usize = 4096;
+
+/// Packs as arrays: pack `i` holds `indices[offsets[i]..offsets[i + 1]]`.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Rows {
+    /// Sample numbers, pack after pack.
+    pub indices: Vec<u32>,
+    /// Where each pack starts; one more entry than there are packs.
+    pub offsets: Vec<i64>,
+}
+
+/// Name the samples of `recipe`: `samples` holds those of every class in turn, `counts` how many each class has.
+pub(crate) fn emit(recipe: &Recipe, counts: &[u32], samples: &[u32], interrupt: Interrupt<'_>) -> Result<Rows> {
+    let mut supply: Vec<&[u32]> = Vec::with_capacity(counts.len());
+    let mut rest = samples;
+    for &count in counts {
+        let (class, others) = rest.split_at(count as usize);
+        supply.push(class);
+        rest = others;
+    }
+    let mut rows = Rows { indices: vec![0; samples.len() - rest.len()], offsets: Vec::new() };
+    rows.offsets.reserve_exact(recipe.len() as usize + 1);
+    rows.offsets.push(0);
+    let (mut table, mut content) = (rows.indices.as_mut_slice(), Vec::new());
+    let (mut offset, mut since_look) = (0_i64, 0);
+    for &(pack, packs) in &recipe.packs {
+        recipe.read(pack, &mut content);
+        let width: usize = content.iter().map(|&(_, times)| times as usize).sum();
+        let (alike, others) = table.split_at_mut(width * packs as usize);
+        table = others;
+        for block in alike.chunks_mut((BLOCK / width).max(1) * width) {
+            let mut column = 0;
+            for &(class, times) in &content {
+                fill(block, width, column, times as usize, &mut supply[class as usize]);
+                column += times as usize;
+            }
+        }
+        rows.offsets.extend((0..packs).map(|_| {
+            offset += width as i64;
+            offset
+        }));
+        since_look += alike.len();
+        if since_look > super::classes::CHUNK {
+            since_look = 0;
+            interrupt.check()?;
+        }
+    }
+    Ok(rows)
+}
+
+/// Columns `column..column + times` of every row take the next samples of `supply`.
+#[inline]
+fn fill(block: &mut [u32], width: usize, column: usize, times: usize, supply: &mut &[u32]) {
+    let taken;
+    (taken, *supply) = supply.split_at(block.len() / width * times);
+    if times == 1 {
+        for (row, &sample) in block.chunks_exact_mut(width).zip(taken) {
+            row[column] = sample;
+        }
+    } else {
+        for (row, samples) in block.chunks_exact_mut(width).zip(taken.chunks_exact(times)) {
+            row[column..column + times].copy_from_slice(samples);
+        }
+    }
+}

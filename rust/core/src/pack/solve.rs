@@ -1,0 +1,193 @@
+//! One packing from its lengths: count, decide, name.
+
+use super::best_fit::best_fit;
+use super::bounds::lower_bound;
+use super::classes::{Classes, Grouped, Sorted};
+use super::emit::{Rows, emit};
+use super::first_fit::first_fit;
+use super::next_fit::next_fit;
+use super::recipe::Recipe;
+use super::worst_fit;
+use crate::{Error, Interrupt, Length, Overlong, Result};
+
+/// How the packs are decided.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Method {
+    /// Next fit decreasing, the textbook's.
+    NextFit,
+    /// First fit decreasing, the textbook's.
+    FirstFit,
+    /// Best fit decreasing, the textbook's; with a cap on samples, worst fit where that needs fewer packs.
+    BestFit,
+}
+
+/// What a packing is asked to be.
+#[derive(Debug, Clone, Copy)]
+pub struct PackOptions {
+    /// The most tokens in a pack, each sample rounded up to `multiple_of`.
+    pub capacity: u32,
+    /// How the packs are decided.
+    pub method: Method,
+    /// The most samples in a pack; `u32::MAX` for no cap.
+    pub max_samples: u32,
+    /// Every sample occupies a multiple of this many tokens.
+    pub multiple_of: u32,
+    /// What happens to samples above the capacity.
+    pub overlong: Overlong,
+}
+
+/// A packing that has been decided, ready to name samples as often as is wanted.
+#[derive(Debug, Clone)]
+pub struct Packer {
+    options: PackOptions,
+    sorted: Sorted,
+    recipe: Recipe,
+    lower_bound: u64,
+}
+
+/// Packs with their samples.
+#[derive(Debug, Clone)]
+pub struct Packs {
+    /// The packs.
+    pub rows: Rows,
+    /// The part (start, stop) of its sample that each entry of `rows.indices` holds; only where some sample is cut.
+    pub segments: Option<Vec<[u32; 2]>>,
+    /// Samples in no pack.
+    pub dropped: Vec<u32>,
+}
+
+impl Packer {
+    /// Decide the packs of `lengths`.
+    ///
+    /// # Errors
+    /// An option that cannot be used, an over-long sample that must not be, or the caller's interrupt.
+    pub fn new<L: Length>(lengths: &[L], options: PackOptions, interrupt: Interrupt<'_>) -> Result<Self> {
+        check(&options)?;
+        let sorted = Sorted::new(lengths, options.capacity, options.multiple_of, options.overlong, interrupt)?;
+        let capacity = options.capacity / options.multiple_of;
+        let lower_bound = lower_bound(&sorted.classes, capacity, options.max_samples);
+        let recipe = decide(&sorted.classes, capacity, &options, lower_bound, interrupt)?;
+        Ok(Self { options, sorted, recipe, lower_bound })
+    }
+
+    /// How many packs there are.
+    #[must_use]
+    pub fn packs(&self) -> u64 {
+        self.recipe.len() + self.sorted.whole_pieces
+    }
+
+    /// No packing under the same options has fewer packs than this.
+    #[must_use]
+    pub fn lower_bound(&self) -> u64 {
+        self.lower_bound + self.sorted.whole_pieces
+    }
+
+    /// Tokens in the packs, alignment left out.
+    #[must_use]
+    pub fn real_tokens(&self) -> u64 {
+        self.sorted.real_tokens
+    }
+
+    /// Name the samples; `lengths` are those that were decided on.
+    ///
+    /// # Errors
+    /// Other lengths, or the caller's interrupt.
+    pub fn packs_of<L: Length>(&self, lengths: &[L], interrupt: Interrupt<'_>) -> Result<Packs> {
+        let grouped = self.sorted.group(lengths, interrupt)?;
+        let mut rows = emit(&self.recipe, &self.sorted.classes.counts, &grouped.samples, interrupt)?;
+        let mut packs = Packs { rows: Rows::default(), segments: None, dropped: Vec::new() };
+        if self.sorted.any_overlong {
+            match self.options.overlong {
+                Overlong::Error | Overlong::Alone => {}
+                Overlong::Drop => packs.dropped = outside(&grouped),
+                Overlong::Truncate => packs.segments = Some(self.remaining_parts(&rows, lengths)),
+                Overlong::Split => {
+                    let mut segments = self.remaining_parts(&rows, lengths);
+                    self.add_whole_pieces(&mut rows, &mut segments, lengths);
+                    packs.segments = Some(segments);
+                }
+            }
+        }
+        packs.rows = rows;
+        Ok(packs)
+    }
+
+    /// For every entry, the part of the sample that the packer was given.
+    fn remaining_parts<L: Length>(&self, rows: &Rows, lengths: &[L]) -> Vec<[u32; 2]> {
+        let length = |&sample: &u32| lengths.get(sample as usize).map_or(0, |&length| length.into());
+        let part = |length: u32| match self.sorted.packed_tokens(length, self.options.overlong) {
+            Some(tokens) if self.options.overlong == Overlong::Split => [length - tokens, length],
+            tokens => [0, tokens.unwrap_or(0)],
+        };
+        rows.indices.iter().map(length).map(part).collect()
+    }
+
+    /// Behind the packs, one pack for every piece of an over-long sample that fills it.
+    fn add_whole_pieces<L: Length>(&self, rows: &mut Rows, segments: &mut Vec<[u32; 2]>, lengths: &[L]) {
+        let usable = self.sorted.usable;
+        for (sample, &length) in lengths.iter().enumerate() {
+            let length: u32 = length.into();
+            if length <= usable {
+                continue;
+            }
+            for piece in 0..length / usable {
+                rows.indices.push(sample as u32);
+                rows.offsets.push(rows.indices.len() as i64);
+                segments.push([piece * usable, (piece + 1) * usable]);
+            }
+        }
+    }
+}
+
+/// Samples that no class holds, ascending.
+fn outside(grouped: &Grouped) -> Vec<u32> {
+    let mut outside = grouped.samples[grouped.in_classes..].to_vec();
+    outside.sort_unstable();
+    outside
+}
+
+fn check(options: &PackOptions) -> Result<()> {
+    if options.capacity == 0 || options.capacity > i32::MAX as u32 {
+        return Err(Error::invalid(format!(
+            "capacity is {}, but a pack holds 1 to {} tokens; pass the tokens of one row",
+            options.capacity,
+            i32::MAX
+        )));
+    }
+    if options.multiple_of == 0 || options.multiple_of > options.capacity {
+        return Err(Error::invalid(format!(
+            "multiple_of is {}, but must be 1 to capacity={}; pass 1 for no alignment",
+            options.multiple_of, options.capacity
+        )));
+    }
+    if options.overlong == Overlong::Alone {
+        return Err(Error::invalid(
+            "overlong is \"alone\", but no pack exceeds its capacity; choose \"error\", \"drop\", \"truncate\" or \"split\"",
+        ));
+    }
+    if options.max_samples == 0 {
+        return Err(Error::invalid("max_samples is 0, but a pack holds at least 1 sample; pass None for no cap"));
+    }
+    Ok(())
+}
+
+fn decide(
+    classes: &Classes,
+    capacity: u32,
+    options: &PackOptions,
+    lower_bound: u64,
+    interrupt: Interrupt<'_>,
+) -> Result<Recipe> {
+    let cap = options.max_samples;
+    match options.method {
+        Method::NextFit => Ok(next_fit(classes, capacity, cap)),
+        Method::FirstFit => first_fit(classes, capacity, cap, interrupt),
+        Method::BestFit => {
+            let best = best_fit(classes, capacity, cap, interrupt)?;
+            if cap == u32::MAX || best.len() <= lower_bound {
+                return Ok(best);
+            }
+            Ok(worst_fit::fewest(classes, capacity, cap, lower_bound, best.len(), interrupt)?.unwrap_or(best))
+        }
+    }
+}

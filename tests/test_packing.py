@@ -1,0 +1,220 @@
+"""`lw.pack`: exactly the textbook's packs, hard limits, certified bounds, and every sample accounted for."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import lengthwise as lw
+from lengthwise import LengthwiseError, Packs
+
+METHODS = ("best_fit", "first_fit", "next_fit")
+
+
+def naive(lengths: list[int], capacity: int, method: str, max_samples: int | None = None) -> list[list[int]]:
+    """The textbook, one sample at a time from the longest down."""
+    packs: list[list[int]] = []
+    for length in sorted(lengths, reverse=True):
+        candidates = packs[-1:] if method == "next_fit" else packs
+        fitting = [
+            pack for pack in candidates if sum(pack) + length <= capacity and len(pack) < (max_samples or len(lengths))
+        ]
+        if not fitting:
+            packs.append([length])
+        elif method == "best_fit":
+            max(fitting, key=sum).append(length)
+        else:
+            fitting[0].append(length)
+    return packs
+
+
+def expected(sample: int, lengths: npt.NDArray[np.int64], usable: int, overlong: str) -> list[tuple[int, int, int]]:
+    """(sample, start, stop) of every piece of an over-long sample."""
+    length = int(lengths[sample])
+    if overlong == "split":
+        return [(sample, start, min(start + usable, length)) for start in range(0, length, usable)]
+    return [(sample, 0, usable)] if overlong == "truncate" else []
+
+
+def check(
+    packs: Packs,
+    lengths: npt.ArrayLike,
+    *,
+    max_samples: int | None = None,
+    multiple_of: int = 1,
+    overlong: str = "error",
+) -> None:
+    """Every sample once, whole or in its pieces; no limit exceeded; the numbers true."""
+    lengths = np.asarray(lengths, dtype=np.int64)
+    usable = packs.capacity // multiple_of * multiple_of
+    whole = np.stack([np.zeros_like(packs.indices), lengths[packs.indices]], axis=1).astype(np.int64)
+    segments = whole if packs.segments is None else packs.segments.astype(np.int64)
+    tokens = segments[:, 1] - segments[:, 0]
+    assert packs.indices.dtype == np.uint32
+    assert packs.offsets.dtype == np.int64
+    assert packs.offsets[0] == 0
+    assert packs.offsets[-1] == packs.indices.size
+    assert np.all(packs.sizes > 0)
+    assert packs.sizes.max(initial=0) <= (max_samples or lengths.size)
+    aligned = -(-tokens // multiple_of) * multiple_of
+    occupied = np.add.reduceat(aligned, packs.offsets[:-1]) if len(packs) else np.zeros(0)
+    assert occupied.max(initial=0) <= packs.capacity
+    assert packs.real_tokens == tokens.sum()
+    assert packs.lower_bound <= len(packs)
+    if len(packs):
+        assert packs.efficiency == packs.real_tokens / (len(packs) * packs.capacity)
+        assert packs.gap == len(packs) / packs.lower_bound - 1
+    entries = np.column_stack([packs.indices, segments])
+    pieces = [
+        entry
+        for sample in np.flatnonzero(lengths > usable).tolist()
+        for entry in expected(sample, lengths, usable, overlong)
+    ]
+    short = np.flatnonzero(lengths <= usable)
+    whole = np.column_stack([short, np.zeros_like(short), lengths[short]])
+    wanted = np.concatenate([whole, np.array(pieces, np.int64).reshape(-1, 3)])
+    ours, theirs = (rows[np.lexsort(rows.T[::-1])] for rows in (entries, wanted))
+    assert np.array_equal(ours, theirs)
+    assert packs.dropped.tolist() == (np.flatnonzero(lengths > usable).tolist() if overlong == "drop" else [])
+
+
+@given(
+    st.integers(1, 40).flatmap(lambda c: st.tuples(st.just(c), st.lists(st.integers(0, c), max_size=60))),
+    st.sampled_from(METHODS),
+    st.one_of(st.none(), st.integers(1, 5)),
+)
+def test_packs_are_the_textbooks(case: tuple[int, list[int]], method: Any, max_samples: int | None) -> None:
+    capacity, lengths = case
+    packs = lw.pack(lengths, capacity, method=method, max_samples=max_samples)
+    check(packs, lengths, max_samples=max_samples)
+    twin = naive(lengths, capacity, method, max_samples)
+    ours = [[lengths[i] for i in pack] for pack in packs]
+    if method == "best_fit":
+        if max_samples is None:
+            assert sorted(map(sum, ours)) == sorted(map(sum, twin))
+        assert len(ours) <= len(twin)
+    else:
+        assert ours == twin
+
+
+@given(
+    st.lists(st.integers(0, 300), max_size=80),
+    st.integers(1, 100),
+    st.fixed_dictionaries(
+        {
+            "multiple_of": st.integers(1, 8),
+            "max_samples": st.one_of(st.none(), st.integers(1, 5)),
+            "overlong": st.sampled_from(["drop", "truncate", "split"]),
+        }
+    ),
+    st.sampled_from(METHODS),
+)
+def test_every_option_keeps_every_promise(
+    lengths: list[int], capacity: int, options: dict[str, Any], method: Any
+) -> None:
+    options = options | {"multiple_of": min(options["multiple_of"], capacity)}
+    check(lw.pack(lengths, capacity, method=method, **options), lengths, **options)
+
+
+def test_story(story: npt.NDArray[np.uint16]) -> None:
+    packs = lw.pack(story, 8192)
+    check(packs, story)
+    assert len(packs) == 231_837
+    assert packs.lower_bound >= 231_498
+    assert len(lw.pack(story, 8192, method="first_fit")) == 231_837
+
+
+@pytest.mark.parametrize(("max_samples", "over"), [(3, 0.002), (4, 0.04), (8, 0.03)])
+def test_capped_packs_come_close_to_the_bound(story: npt.NDArray[np.uint16], max_samples: int, over: float) -> None:
+    packs = lw.pack(story, 8192, max_samples=max_samples)
+    check(packs, story, max_samples=max_samples)
+    assert packs.gap <= over
+
+
+def test_all_integer_types_pack_alike(story: npt.NDArray[np.uint16]) -> None:
+    part = story[:10_000]
+    first = lw.pack(part, 8192)
+    for other in (part.astype(np.uint32), part.astype(np.int64), part.astype(np.int32), part.tolist(), part[::1]):
+        again = lw.pack(other, 8192)
+        assert np.array_equal(first.indices, again.indices)
+        assert np.array_equal(first.offsets, again.offsets)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_extremes(method: Any) -> None:
+    many = 1_000_000
+    ones = lw.pack(np.ones(many, np.uint16), 8192, method=method)
+    assert (len(ones), ones.lower_bound) == (123, 123)
+    full = lw.pack(np.full(many, 8192, np.uint16), 8192, method=method)
+    assert (len(full), full.efficiency, full.gap) == (many, 1.0, 0.0)
+    empty = lw.pack([], 8, method=method)
+    assert (len(empty), empty.efficiency, empty.gap, empty.lower_bound, list(empty)) == (0, 1.0, 0.0, 0, [])
+    zeros = lw.pack([0, 0, 0], 8, method=method)
+    assert [pack.tolist() for pack in zeros] == [[0, 1, 2]]
+    assert len(lw.pack([0, 0, 0, 8], 8, method=method, max_samples=2)) == 2
+    huge = lw.pack([2**31 - 1, 1, 2**30, 2**30], 2**31 - 1, method=method)
+    check(huge, [2**31 - 1, 1, 2**30, 2**30])
+    one = lw.pack([1, 1], 1, method=method)
+    assert len(one) == 2
+
+
+def test_alignment_counts_for_every_sample() -> None:
+    assert len(lw.pack([1] * 8, 8)) == 1
+    assert len(lw.pack([1] * 8, 8, multiple_of=4)) == 4
+    packs = lw.pack([9, 3], 10, multiple_of=4, overlong="split")
+    check(packs, [9, 3], multiple_of=4, overlong="split")
+
+
+def test_split_cuts_only_the_overlong() -> None:
+    packs = lw.pack([20, 3, 5, 8], 8, overlong="split")
+    assert packs.segments is not None
+    entries = [
+        list(zip(packs.indices[a:b].tolist(), packs.segments[a:b].tolist(), strict=True))
+        for a, b in zip(packs.offsets, packs.offsets[1:], strict=False)
+    ]
+    assert entries == [[(2, [0, 5]), (1, [0, 3])], [(3, [0, 8])], [(0, [16, 20])], [(0, [0, 8])], [(0, [8, 16])]]
+    assert lw.pack([8, 3], 8, overlong="split").segments is None
+
+
+def test_packs_behave_like_a_sequence() -> None:
+    packs = lw.pack([5, 4, 3, 2, 6], 8)
+    assert len(packs) == 3
+    assert packs[0].tolist() == packs[-3].tolist() == [4, 3]
+    assert packs[int(np.int64(1))].base is not None
+    with pytest.raises(IndexError, match="pack 3 of 3"):
+        packs[3]
+    with pytest.raises(LengthwiseError, match="must be an integer"):
+        packs["a"]  # type: ignore[index]
+    assert "3 packs of 8 tokens" in repr(packs)
+    assert "<table>" in packs._repr_html_()
+
+
+@pytest.mark.parametrize(
+    ("lengths", "capacity", "options", "message"),
+    [
+        ([1], 0, {}, "capacity is 0, but must be from 1 to 2147483647; pass the tokens of one row"),
+        ([1], -8, {}, "capacity is -8"),
+        ([1], 2**31, {}, "capacity is 2147483648"),
+        ([1], 8.0, {}, "capacity is 8.0, but must be an integer"),
+        ([1], True, {}, "capacity is True"),
+        ([1], 8, {"max_samples": 0}, "max_samples is 0, but must be from 1 to"),
+        ([1], 8, {"multiple_of": 0}, "multiple_of is 0, but must be from 1 to 8"),
+        ([1], 8, {"multiple_of": 9}, "multiple_of is 9, but must be from 1 to 8"),
+        ([1], 8, {"method": "worst"}, "method is 'worst', but must be one of 'best_fit'"),
+        ([1], 8, {"overlong": "alone"}, "overlong is 'alone', but must be one of 'error', 'drop'"),
+        ([1], 8, {"overlong": ["error"]}, r"overlong is \['error'\]"),
+        ([1, 9000], 8192, {}, r"lengths\[1\] is 9000 tokens, but a pack holds capacity=8192; choose overlong=\"trunc"),
+        ([1, 8], 8, {"multiple_of": 3}, r"lengths\[1\] is 8 tokens, but a pack holds 6 tokens \(capacity=8 round"),
+        ([1, -2], 8, {}, r"lengths\[1\] is -2"),
+        ([1.0, float("nan")], 8, {}, r"lengths\[1\] is nan"),
+        (np.ones((2, 2), int), 8, {}, "one-dimensional"),
+    ],
+)  # fmt: skip
+def test_bad_input_is_named(lengths: Any, capacity: Any, options: dict[str, Any], message: str) -> None:
+    with pytest.raises(LengthwiseError, match=message):
+        lw.pack(lengths, capacity, **options)

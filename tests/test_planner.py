@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import lengthwise as lw
+from lengthwise.layouts import Order, PadTo
 
 ORDERS = ("bucketed", "shuffled", "sorted")
 
@@ -13,7 +14,7 @@ ORDERS = ("bucketed", "shuffled", "sorted")
 @pytest.mark.parametrize("order", ORDERS)
 @pytest.mark.parametrize("pad_to", ["longest", "boundary"])
 @pytest.mark.parametrize("world_size", [1, 3, 8])
-def test_every_sample_once_within_the_budget(order, pad_to, world_size):
+def test_every_sample_once_within_the_budget(order: Order, pad_to: PadTo, world_size: int) -> None:
     lengths = np.random.default_rng(0).integers(1, 500, 1000)
     layout = lw.Padded(2000, boundaries=[100, 250, 500], order=order, pad_to=pad_to)
     plan = lw.Planner(lengths, layout, world_size=world_size).plan(epoch=1)

@@ -3,20 +3,24 @@
 from lengthwise._core import LengthwiseError, __version__
 from lengthwise.balancing import Parts, balance
 from lengthwise.boundaries import BoundarySolution, optimal_boundaries, solve_boundaries
+from lengthwise.compare import Comparison, compare
 from lengthwise.histogram import Histogram
 from lengthwise.layouts import Padded
 from lengthwise.lengths import Lengths, read_lengths
 from lengthwise.packing import Packs, pack
 from lengthwise.plan import Plan
+from lengthwise.plan_file import read_plan
 from lengthwise.planner import Planner
 from lengthwise.speed import SpeedModel
-from lengthwise.summary import Summary
+from lengthwise.summary import Mixing, Summary
 
 __all__ = [
     "BoundarySolution",
+    "Comparison",
     "Histogram",
     "Lengths",
     "LengthwiseError",
+    "Mixing",
     "Packs",
     "Padded",
     "Parts",
@@ -26,8 +30,10 @@ __all__ = [
     "Summary",
     "__version__",
     "balance",
+    "compare",
     "optimal_boundaries",
     "pack",
     "read_lengths",
+    "read_plan",
     "solve_boundaries",
 ]

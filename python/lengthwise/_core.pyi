@@ -65,6 +65,8 @@ class PaddedPlanner:
         samples_multiple_of: int,
         pad_to: str,
         order: str,
+        last_batch: str,
+        longest_first: bool,
         seed: int,
         world_size: int,
         overlong: str,
@@ -95,3 +97,20 @@ def fingerprint(lengths: Lengths) -> str:
     """32 hexadecimal digits that tell these lengths from others, whatever integers store them."""
 
 def histogram(lengths: Lengths) -> tuple[npt.NDArray[np.uint32], npt.NDArray[np.uint64]]: ...
+def real_tokens(
+    table: tuple[npt.NDArray[np.uint32] | npt.NDArray[np.uint64], npt.NDArray[np.int64], npt.NDArray[np.uint32]],
+    lengths: Lengths,
+) -> tuple[npt.NDArray[np.uint64], float]:
+    """Real tokens of every batch of the table (indices, starts, sizes), and the sum of the squared lengths."""
+
+def batchmates(
+    now: tuple[npt.NDArray[np.uint32] | npt.NDArray[np.uint64], npt.NDArray[np.int64], npt.NDArray[np.uint32]],
+    next: tuple[npt.NDArray[np.uint32] | npt.NDArray[np.uint64], npt.NDArray[np.int64], npt.NDArray[np.uint32]],
+    samples: int,
+) -> tuple[int, int]:
+    """Of all pairs of samples that share a batch now: (how many share one in the next table too, how many there are)."""
+
+def in_running_order(
+    table: tuple[npt.NDArray[np.uint32] | npt.NDArray[np.uint64], npt.NDArray[np.int64], npt.NDArray[np.uint32]],
+) -> npt.NDArray[np.uint32] | npt.NDArray[np.uint64]:
+    """The samples of all batches in running order."""

@@ -3,20 +3,30 @@
 from __future__ import annotations
 
 from dataclasses import KW_ONLY, dataclass, fields
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, Protocol, get_args
 
 import numpy as np
 
 from lengthwise import _core
+from lengthwise._arrays import MAX_LENGTH, as_lengths
+from lengthwise._choices import as_choice, as_flag
 from lengthwise._core import LengthwiseError
+from lengthwise._integers import as_integer
+from lengthwise.boundaries import optimal_boundaries
+from lengthwise.histogram import Histogram
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
     from lengthwise._arrays import Lengths
 
+PadTo = Literal["longest", "boundary"]
+Order = Literal["bucketed", "shuffled", "sorted"]
+LastBatch = Literal["keep", "merge", "drop"]
+
 #: Buckets of a bucketed plan with `boundaries=None`: torch's compiler recompiles at most 8 shapes by default.
-DEFAULT_BUCKETS = 8
+DEFAULT_BUCKETS: Final = 8
+UNLIMITED: Final = 2**32 - 1
 
 
 class PlanArrays(NamedTuple):
@@ -56,7 +66,7 @@ class Layout(Protocol):
 
     @property
     def config(self) -> dict[str, Any]:
-        """The layout as plain values, the same on every machine."""
+        """The layout as plain values, the same on every machine: "layout" names it, the rest are its arguments."""
 
     def prepare(self, lengths: Lengths, settings: Settings) -> EpochPlanner:
         """Look at the lengths once and check everything that can be wrong."""
@@ -67,22 +77,30 @@ class Layout(Protocol):
         """Padded tokens of each batch."""
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True)
 class Padded:
     """Batches of samples padded to one length, under a budget of padded tokens.
 
     Args:
-        max_tokens: the budget: the most padded tokens in a batch. A hard limit.
-        boundaries: inclusive upper bounds of the buckets, an array, or how many optimal buckets to use, or "auto" to
-            choose their number too, or None for 8 optimal buckets. Only `order="bucketed"` and `pad_to="boundary"`
-            use them.
+        max_tokens: the budget: the most padded tokens in a batch, after rounding. A hard limit.
+        boundaries: inclusive upper bounds of the buckets, or how many optimal buckets to use, or "auto" to choose their
+            number too, or None for 8 optimal buckets (one bucket unless `order="bucketed"`). Samples longer than the
+            last bound are over-long.
         max_samples: the most samples in a batch.
         multiple_of: padded lengths are rounded up to a multiple of this.
         samples_multiple_of: batch sizes are multiples of this, or less than it where fewer samples fit or are left.
-        pad_to: "longest" pads to the longest sample of the batch, "boundary" to the upper bound of the bucket: at most
-            one padded length, and one full batch size, for each bucket.
+        pad_to: "longest" pads to the longest sample of the batch; "boundary" to the upper bound of the bucket, so
+            that a bucket has one padded length and one full batch size (`batch_size` tells it), for compilers and CUDA
+            graphs.
         order: "bucketed" shuffles inside buckets, fills batches, and shuffles the batches; "shuffled" shuffles all
             samples together; "sorted" makes the same batches of similar lengths every epoch and shuffles only them.
+        last_batch: what happens to the last batch of a bucket when more samples would fit: "keep" it, "merge" its
+            samples into the next longer bucket, or "drop" them. With "drop" and `remainder="drop"` every batch is full.
+        longest_first: whether the step with the longest batch comes first, so that what does not fit the memory fails
+            at once, not after hours.
+
+    Raises:
+        LengthwiseError: an argument of the wrong type or out of range, by name.
 
     Example:
         >>> Padded(65_536, boundaries=[1024, 8192]).batch_size(1024)
@@ -95,15 +113,26 @@ class Padded:
     max_samples: int | None = None
     multiple_of: int = 1
     samples_multiple_of: int = 1
-    pad_to: Literal["longest", "boundary"] = "longest"
-    order: Literal["bucketed", "shuffled", "sorted"] = "bucketed"
+    pad_to: PadTo = "longest"
+    order: Order = "bucketed"
+    last_batch: LastBatch = "keep"
+    longest_first: bool = True
+
+    def __post_init__(self) -> None:
+        as_integer(self.max_tokens, "max_tokens", 1, 2**63 - 1)
+        if self.max_samples is not None:
+            as_integer(self.max_samples, "max_samples", 1, UNLIMITED)
+        as_integer(self.multiple_of, "multiple_of", 1, MAX_LENGTH)
+        as_integer(self.samples_multiple_of, "samples_multiple_of", 1, UNLIMITED)
+        for name, choices in (("pad_to", PadTo), ("order", Order), ("last_batch", LastBatch)):
+            as_choice(getattr(self, name), name, get_args(choices))
+        as_flag(self.longest_first, "longest_first")
+        object.__setattr__(self, "boundaries", _as_boundaries(self.boundaries))
 
     @property
     def config(self) -> dict[str, Any]:
         """The layout as plain values: numbers, strings, lists and None."""
         values = {field.name: getattr(self, field.name) for field in fields(self)}
-        if not isinstance(self.boundaries, (int, str, type(None))):
-            values["boundaries"] = np.asarray(self.boundaries).tolist()
         return {"layout": "padded", **values}
 
     def batch_size(self, padded_length: int) -> int:
@@ -123,20 +152,34 @@ class Padded:
         return np.multiply(sizes, padded_lengths, dtype=np.uint64)
 
 
+def _as_boundaries(boundaries: Any) -> Any:
+    """Boundaries as a value that compares, hashes and prints: a tuple, a number, "auto" or None."""
+    if boundaries is None:
+        return None
+    if isinstance(boundaries, str):
+        as_choice(boundaries, "boundaries", ("auto",))
+        return boundaries
+    if isinstance(boundaries, (tuple, list, np.ndarray)):
+        return tuple(as_lengths(boundaries, "boundaries").tolist())
+    return as_integer(boundaries, "boundaries", 1, 2**15)
+
+
 class _PaddedPlanner:
     """`Padded` made ready for one set of lengths."""
 
     def __init__(self, layout: Padded, lengths: Lengths, settings: Settings) -> None:
-        self.boundaries = _boundaries(layout, lengths)
+        self.boundaries = _boundaries(layout, lengths, settings.overlong)
         self._core = _core.PaddedPlanner(
             lengths,
             boundaries=self.boundaries,
             max_tokens=layout.max_tokens,
-            max_samples=2**32 - 1 if layout.max_samples is None else layout.max_samples,
+            max_samples=UNLIMITED if layout.max_samples is None else layout.max_samples,
             multiple_of=layout.multiple_of,
             samples_multiple_of=layout.samples_multiple_of,
             pad_to=layout.pad_to,
             order=layout.order,
+            last_batch=layout.last_batch,
+            longest_first=layout.longest_first,
             seed=settings.seed,
             world_size=settings.world_size,
             overlong=settings.overlong,
@@ -147,13 +190,34 @@ class _PaddedPlanner:
         return PlanArrays(*self._core.plan(lengths, epoch))
 
 
-def _boundaries(layout: Padded, lengths: Lengths) -> npt.NDArray[np.uint32]:
+def _boundaries(layout: Padded, lengths: Lengths, overlong: str) -> npt.NDArray[np.uint32]:
+    """The bounds in use; where the layout leaves the choice, the optimal ones over the lengths that fit a batch."""
+    if isinstance(layout.boundaries, tuple):
+        return np.array(layout.boundaries, dtype=np.uint32)
     if lengths.size == 0:
         raise LengthwiseError("lengths is empty, but a plan needs at least one sample")
+    longest = min(layout.max_tokens, MAX_LENGTH)
+    longest = max(longest - longest % layout.multiple_of, 1)
     if layout.boundaries is None and layout.order != "bucketed":
-        return np.array([max(int(lengths.max()), 1)], dtype=np.uint32)
-    if layout.boundaries is None or isinstance(layout.boundaries, int):
-        buckets = DEFAULT_BUCKETS if layout.boundaries is None else layout.boundaries
-        quantiles = np.quantile(lengths, np.arange(1, buckets + 1) / buckets, method="higher")
-        return np.unique(np.maximum(quantiles, 1)).astype(np.uint32)
-    return np.ascontiguousarray(layout.boundaries, dtype=np.uint32)
+        return np.array([min(max(int(lengths.max()), 1), longest)], dtype=np.uint32)
+    fitting = _fitting(Histogram.of(lengths), longest, overlong)
+    if len(fitting) == 0:
+        return np.array([longest], dtype=np.uint32)
+    if layout.boundaries is not None:
+        return optimal_boundaries(fitting, layout.boundaries, multiple_of=layout.multiple_of)
+    rounded = np.unique((fitting.lengths - 1) // np.uint32(layout.multiple_of))
+    return optimal_boundaries(fitting, min(DEFAULT_BUCKETS, len(rounded)), multiple_of=layout.multiple_of)
+
+
+def _fitting(histogram: Histogram, longest: int, overlong: str) -> Histogram:
+    """The samples that batches will hold: those of 1 to `longest` tokens, and what is cut down to that."""
+    fits = (histogram.lengths <= longest) & (histogram.lengths > 0)
+    fitting = Histogram(histogram.lengths[fits], histogram.counts[fits])
+    cut = int(histogram.counts[histogram.lengths > longest].sum())
+    if cut and overlong in ("truncate", "split"):
+        fitting += Histogram(np.array([longest], np.uint32), np.array([cut], np.uint64))
+    return fitting
+
+
+#: What a layout is called in `Layout.config`, and the class.
+LAYOUTS: Final[dict[str, type[Any]]] = {"padded": Padded}

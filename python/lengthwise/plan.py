@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import operator
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from lengthwise._core import LengthwiseError
-from lengthwise.summary import Summary, summarise
+from lengthwise._integers import as_integer
+from lengthwise.summary import Summary, real_tokens, summarise
 
 if TYPE_CHECKING:
+    import os
     from collections.abc import Iterator
 
     import numpy as np
@@ -61,15 +62,59 @@ class Batches:
 
 
 class Plan(Batches):
-    """A whole epoch of all ranks: batch i belongs to step i // world_size, rank i % world_size."""
+    """A whole epoch of all ranks: batch i belongs to step i // world_size, rank i % world_size.
 
-    def __init__(self, arrays: PlanArrays, *, epoch: int, planner: Planner) -> None:
+    Attributes:
+        epoch: which epoch it is.
+        accounts: what happened to samples, by name: see `Summary`.
+    """
+
+    def __init__(
+        self,
+        arrays: PlanArrays,
+        *,
+        epoch: int,
+        planner: Planner | None,
+        config: dict[str, Any] | None = None,
+        fingerprint: str | None = None,
+    ) -> None:
         super().__init__(arrays.indices, arrays.starts, arrays.sizes, arrays.padded_lengths, arrays.segments)
-        self.accounts = arrays.accounts
         self.epoch = epoch
-        self.planner = planner
-        self.seed = planner.seed
-        self.world_size = planner.world_size
+        self.accounts = arrays.accounts
+        self._planner = planner
+        self._config = config
+        self._fingerprint = fingerprint
+
+    @property
+    def planner(self) -> Planner:
+        """The planner that made the plan.
+
+        Raises:
+            LengthwiseError: the plan was read from a file without its lengths.
+        """
+        if self._planner is None:
+            raise LengthwiseError("this plan was read without its lengths; use read_plan(path, lengths)")
+        return self._planner
+
+    @cached_property
+    def config(self) -> dict[str, Any]:
+        """Everything that decides the plan beside the lengths and the epoch, as plain values."""
+        return self.planner.config if self._config is None else self._config
+
+    @property
+    def fingerprint(self) -> str:
+        """The fingerprint of the lengths that were planned."""
+        return self.planner.fingerprint if self._fingerprint is None else self._fingerprint
+
+    @property
+    def seed(self) -> int:
+        """The seed."""
+        return int(self.config["seed"]) if self._planner is None else self._planner.seed
+
+    @property
+    def world_size(self) -> int:
+        """How many ranks share the plan."""
+        return int(self.config["world_size"]) if self._planner is None else self._planner.world_size
 
     @property
     def steps(self) -> int:
@@ -81,16 +126,49 @@ class Plan(Batches):
 
         Raises:
             LengthwiseError: `rank` is not from 0 to world_size - 1.
+
+        Example:
+            >>> import lengthwise as lw
+            >>> plan = lw.Planner([5, 6, 7, 8], lw.Padded(8), world_size=2).plan()
+            >>> [len(plan.rank(rank)) for rank in range(2)]
+            [2, 2]
         """
-        if not 0 <= operator.index(rank) < self.world_size:
-            raise LengthwiseError(f"rank is {rank}, but must be from 0 to world_size - 1 = {self.world_size - 1}")
+        as_integer(rank, "rank", 0, self.world_size - 1)
         share = slice(rank, None, self.world_size)
         return Batches(self.indices, self.starts[share], self.sizes[share], self.padded_lengths[share], self.segments)
 
     @cached_property
+    def real_tokens(self) -> npt.NDArray[np.uint64]:
+        """uint64[b]: the tokens of each batch without padding. Cost: some nanoseconds a sample, once."""
+        return real_tokens(self)[0]
+
+    @cached_property
+    def padded_tokens(self) -> npt.NDArray[np.uint64]:
+        """uint64[b]: the tokens of each batch with padding."""
+        return self.planner.layout.batch_tokens(self.sizes, self.padded_lengths)
+
+    @cached_property
     def summary(self) -> Summary:
-        """What the plan costs and what happened to samples; computed when first asked for."""
+        """What the plan costs, what happened to samples, and how well it mixes; computed when first asked for.
+
+        Cost: it plans the next epoch too, and takes some 50 ns a sample.
+        """
         return summarise(self)
+
+    def write(self, path: str | os.PathLike[str]) -> None:
+        """Write the plan as an Arrow file that `read_plan`, or any other tool, maps into memory.
+
+        One row a batch, in running order: `step`, `rank`, `padded_length`, `indices` (a list of samples), and
+        `segments` where only parts of samples are used. The schema's metadata hold the configuration and the lengths'
+        fingerprint.
+        The file appears whole or not at all.
+
+        Raises:
+            LengthwiseError: the file cannot be written.
+        """
+        from lengthwise.plan_file import write_plan
+
+        write_plan(self, path)
 
     def __repr__(self) -> str:
         return f"<Plan of epoch {self.epoch}: {len(self):,} batches, {self.steps:,} steps of {self.world_size} ranks>"

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from lengthwise import _core
 from lengthwise._arrays import as_lengths
-from lengthwise._core import LengthwiseError
+from lengthwise._choices import as_choice
+from lengthwise._integers import as_integer
 from lengthwise.layouts import Layout, Settings
 from lengthwise.plan import Plan
 
@@ -17,9 +18,12 @@ if TYPE_CHECKING:
 
     from lengthwise._arrays import Lengths
 
+Overlong = Literal["error", "drop", "truncate", "split", "alone"]
+Remainder = Literal["split", "repeat", "drop"]
+
 
 class Planner:
-    """Plans epochs: a pure function of (lengths, layout, settings, epoch).
+    """Plans epochs: each plan is a pure function of (lengths, layout, settings, epoch).
 
     Args:
         lengths: integers[n], in tokens; read, never changed, and not copied where they are uint16, uint32 or int32.
@@ -28,7 +32,7 @@ class Planner:
         seed: names the random bits, from 0 to 2**64 - 1.
         world_size: how many ranks share each plan.
         overlong: what to do with samples that fit no batch: "error", "drop", "truncate" to the limit, "split" into
-            pieces, or "alone" in a batch beyond the budget.
+            pieces, or "alone" in a batch of their own beyond the budget.
         remainder: what to do with batches that do not divide by `world_size`: "split" cuts some batches in two, so that
             no sample is lost or repeated, "repeat" runs the first batches again, "drop" leaves the last ones out.
         threads: how many threads plan; the plan does not depend on it.
@@ -36,9 +40,11 @@ class Planner:
     Raises:
         LengthwiseError: anything that cannot be planned; the message names the argument, the value and the limit.
 
+    Cost: one or two passes over the lengths, about 2 ns a sample.
+
     Example:
         >>> import lengthwise as lw
-        >>> planner = lw.Planner([3, 9, 4, 8, 2], lw.Padded(max_tokens=18, boundaries=[4, 9]), seed=0)
+        >>> planner = lw.Planner([3, 9, 4, 8, 2], lw.Padded(18, boundaries=[4, 9]), seed=0)
         >>> plan = planner.plan(epoch=0)
         >>> sorted(sorted(batch.tolist()) for batch in plan)
         [[0, 2, 4], [1, 3]]
@@ -51,21 +57,21 @@ class Planner:
         *,
         seed: int = 0,
         world_size: int = 1,
-        overlong: Literal["error", "drop", "truncate", "split", "alone"] = "error",
-        remainder: Literal["split", "repeat", "drop"] = "split",
+        overlong: Overlong = "error",
+        remainder: Remainder = "split",
         threads: int = 1,
     ) -> None:
-        _check_integer("seed", seed, 0, 2**64 - 1)
-        _check_integer("world_size", world_size, 1, 2**31 - 1)
-        _check_integer("threads", threads, 1, 4096)
-        self.lengths: Lengths = as_lengths(lengths)
-        self.layout = layout
-        self.seed = seed
-        self.world_size = world_size
+        as_choice(overlong, "overlong", get_args(Overlong))
+        as_choice(remainder, "remainder", get_args(Remainder))
+        self.seed = as_integer(seed, "seed", 0, 2**64 - 1)
+        self.world_size = as_integer(world_size, "world_size", 1, 2**31 - 1)
+        self.threads = as_integer(threads, "threads", 1, 4096)
         self.overlong = overlong
         self.remainder = remainder
-        self.threads = threads
-        self._ready = layout.prepare(self.lengths, Settings(seed, world_size, overlong, remainder, threads))
+        self.layout = layout
+        self.lengths: Lengths = as_lengths(lengths)
+        settings = Settings(self.seed, self.world_size, overlong, remainder, self.threads)
+        self._ready = layout.prepare(self.lengths, settings)
 
     @property
     def boundaries(self) -> npt.NDArray[np.uint32] | None:
@@ -79,9 +85,15 @@ class Planner:
 
     @property
     def config(self) -> dict[str, Any]:
-        """Everything that decides a plan beside the lengths and the epoch, as plain values."""
+        """Everything that decides a plan beside the lengths and the epoch, as plain values.
+
+        Boundaries that the planner chose are written out: the same plan can be made again without choosing them again.
+        """
+        layout = self.layout.config
+        if self.boundaries is not None:
+            layout["boundaries"] = self.boundaries.tolist()
         return {
-            **self.layout.config,
+            **layout,
             "seed": self.seed,
             "world_size": self.world_size,
             "overlong": self.overlong,
@@ -118,13 +130,15 @@ class Planner:
             LengthwiseError: the epoch is out of range, or has fewer samples than ranks.
 
         Cost: a few nanoseconds a sample.
+
+        Example:
+            >>> import lengthwise as lw
+            >>> plan = lw.Planner(range(1, 101), lw.Padded(200), world_size=4).plan(epoch=3)
+            >>> len(plan) == 4 * plan.steps
+            True
         """
-        _check_integer("epoch", epoch, 0, 2**64 - 1)
+        epoch = as_integer(epoch, "epoch", 0, 2**64 - 1)
         return Plan(self._ready.plan(self.lengths, epoch), epoch=epoch, planner=self)
 
-
-def _check_integer(name: str, value: int, low: int, high: int) -> None:
-    if isinstance(value, bool) or not hasattr(value, "__index__"):
-        raise LengthwiseError(f"{name} is {value!r}, but must be an integer")
-    if not low <= value <= high:
-        raise LengthwiseError(f"{name} is {value}, but must be from {low} to {high}")
+    def __repr__(self) -> str:
+        return f"<Planner of {self.lengths.size:,} samples for {self.world_size} ranks: {self.layout}>"

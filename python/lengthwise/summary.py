@@ -1,19 +1,48 @@
-"""What a plan costs, in numbers."""
+"""What a plan costs and how well it mixes, in numbers."""
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from lengthwise import _core
+
 if TYPE_CHECKING:
+    import numpy.typing as npt
+
     from lengthwise.plan import Plan
 
 
 @dataclass(frozen=True, kw_only=True)
+class Mixing:
+    """How much randomness a plan leaves.
+
+    Attributes:
+        neighbour_correlation: Pearson's correlation between the mean length of batch i and that of batch i + 1, in
+            running order over all ranks. 0 for independent batches, near 1 where lengths rise or fall slowly through
+            the epoch, 0 where it is undefined (fewer than three batches, or all means equal).
+        step_spread: how much the mean length of a step varies, against a full shuffle. The root of the mean of
+            (mean length of a step - mean length of all samples)^2 over steps, divided by the root of its expectation
+            when the same steps draw their samples from all, without replacement: the mean over steps of
+            s^2 / n * (N - n) / (N - 1), where s^2 is the variance of all lengths, n the samples of the step and N
+            those of the epoch. 1 for a full shuffle into batches of a fixed size, more where steps are made of similar
+            lengths; 0 where it is undefined (all lengths equal, or one step).
+        batchmates_again: of all pairs of samples that share a batch, the share that shares one in the next epoch too.
+            1 where every epoch has the same batches, about (mean batch size) / (samples of a bucket) where they are
+            fresh, 0 where every batch has one sample.
+    """
+
+    neighbour_correlation: float
+    step_spread: float
+    batchmates_again: float
+
+
+@dataclass(frozen=True, kw_only=True)
 class Summary:
-    """A plan in numbers; tokens are counted once for every time a sample is used.
+    """A plan in numbers; a sample that is used twice counts twice.
 
     Attributes:
         samples: entries of all batches: samples, pieces of samples and repeats.
@@ -22,12 +51,18 @@ class Summary:
         batches: batches of all ranks.
         steps: batches of each rank.
         shapes: distinct pairs of batch size and padded length.
+        largest_tokens: padded tokens of the largest batch.
+        largest_batch: the first batch that has them; it runs in step `largest_batch // world_size`.
+        step_tokens: padded tokens of the slowest rank, mean over steps: what a step costs when ranks wait for each
+            other.
+        imbalance: what the waiting costs: `step_tokens` over the mean of all batches, less 1.
         dropped: samples left out.
         truncated: samples cut to the limit.
         split: samples used in several pieces.
         alone: samples with a batch of their own beyond the budget.
         repeated: samples used again for equal ranks.
         cut_batches: batches cut in two for equal ranks.
+        mixing: how much randomness is left.
     """
 
     samples: int
@@ -36,17 +71,22 @@ class Summary:
     batches: int
     steps: int
     shapes: int
+    largest_tokens: int
+    largest_batch: int
+    step_tokens: float
+    imbalance: float
     dropped: int
     truncated: int
     split: int
     alone: int
     repeated: int
     cut_batches: int
+    mixing: Mixing
 
     @property
     def ratio(self) -> float:
         """Padded tokens for each real token."""
-        return self.padded_tokens / self.real_tokens if self.real_tokens else float("inf")
+        return self.padded_tokens / self.real_tokens if self.real_tokens else math.inf
 
     @property
     def padding(self) -> float:
@@ -55,21 +95,68 @@ class Summary:
 
 
 def summarise(plan: Plan) -> Summary:
-    """Count."""
-    tokens = plan.planner.layout.batch_tokens(plan.sizes, plan.padded_lengths)
-    if plan.segments is None:
-        real = plan.planner.lengths[plan.indices].astype(np.uint64)
-    else:
-        real = (plan.segments[:, 1] - plan.segments[:, 0]).astype(np.uint64)
-    before = np.concatenate([[0], np.cumsum(real, dtype=np.uint64)])
-    stops = plan.starts + plan.sizes
-    shapes = np.unique(np.stack([plan.sizes, plan.padded_lengths]), axis=1).shape[1]
+    """Count everything; plans the next epoch for `batchmates_again`."""
+    padded = plan.padded_tokens
+    real, squares = real_tokens(plan)
+    slowest = padded.reshape(-1, plan.world_size).max(axis=1) if len(padded) else padded
+    total, heaviest = int(padded.sum()), int(slowest.sum())
+    shapes = np.unique(plan.sizes.astype(np.uint64) << np.uint64(32) | plan.padded_lengths)
     return Summary(
         samples=int(plan.sizes.sum(dtype=np.uint64)),
-        real_tokens=int((before[stops] - before[plan.starts]).sum()),
-        padded_tokens=int(tokens.sum()),
+        real_tokens=int(real.sum()),
+        padded_tokens=total,
         batches=len(plan),
         steps=plan.steps,
-        shapes=shapes,
+        shapes=len(shapes),
+        largest_tokens=int(padded.max(initial=0)),
+        largest_batch=int(padded.argmax()) if len(padded) else 0,
+        step_tokens=heaviest / max(plan.steps, 1),
+        imbalance=heaviest * plan.world_size / total - 1 if total else 0.0,
+        mixing=Mixing(
+            neighbour_correlation=_neighbour_correlation(real, plan.sizes),
+            step_spread=_step_spread(real, squares, plan.sizes, plan.world_size),
+            batchmates_again=_batchmates_again(plan),
+        ),
         **plan.accounts,
     )
+
+
+def real_tokens(plan: Plan) -> tuple[npt.NDArray[np.uint64], float]:
+    """Return uint64[b], the tokens of each batch without padding, and the sum of the squares of all lengths used."""
+    if plan.segments is None:
+        return _core.real_tokens((plan.indices, plan.starts, plan.sizes), plan.planner.lengths)
+    used = (plan.segments[:, 1] - plan.segments[:, 0]).astype(np.uint64)
+    before = np.concatenate([np.zeros(1, np.uint64), np.cumsum(used)])
+    square = np.concatenate([[0.0], np.cumsum(used.astype(np.float64) ** 2)])
+    stops = plan.starts + plan.sizes
+    return before[stops] - before[plan.starts], float((square[stops] - square[plan.starts]).sum())
+
+
+def _neighbour_correlation(real: npt.NDArray[np.uint64], sizes: npt.NDArray[np.uint32]) -> float:
+    means = real / sizes
+    if len(means) < 3 or np.ptp(means[1:]) == 0 or np.ptp(means[:-1]) == 0:
+        return 0.0
+    return float(np.corrcoef(means[:-1], means[1:])[0, 1])
+
+
+def _step_spread(real: npt.NDArray[np.uint64], squares: float, sizes: npt.NDArray[np.uint32], world_size: int) -> float:
+    samples = sizes.reshape(-1, world_size).sum(axis=1, dtype=np.float64)
+    total = float(samples.sum())
+    if len(samples) < 2:
+        return 0.0
+    mean = float(real.sum()) / total
+    variance = squares / total - mean**2
+    expected = float(np.mean(variance / samples * (total - samples) / (total - 1)))
+    if expected <= 1e-12 * mean**2:
+        return 0.0
+    steps = real.reshape(-1, world_size).sum(axis=1) / samples
+    return math.sqrt(float(np.mean((steps - mean) ** 2)) / expected)
+
+
+def _batchmates_again(plan: Plan) -> float:
+    following = plan.planner.plan((plan.epoch + 1) % 2**64)
+    now = (plan.indices, plan.starts, plan.sizes)
+    met, pairs = _core.batchmates(
+        now, (following.indices, following.starts, following.sizes), plan.planner.lengths.size
+    )
+    return met / pairs if pairs else 0.0

@@ -34,6 +34,26 @@ impl<'py> FromPyObject<'_, 'py> for Lengths<'py> {
     }
 }
 
+/// Borrowed indices of either width.
+pub(crate) enum Indices<'py> {
+    Narrow(PyReadonlyArray1<'py, u32>),
+    Wide(PyReadonlyArray1<'py, u64>),
+}
+
+impl<'py> FromPyObject<'_, 'py> for Indices<'py> {
+    type Error = PyErr;
+
+    fn extract(object: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
+        if let Ok(array) = object.extract::<PyReadonlyArray1<'py, u32>>() {
+            return Ok(Self::Narrow(array));
+        }
+        match object.extract::<PyReadonlyArray1<'py, u64>>() {
+            Ok(array) => Ok(Self::Wide(array)),
+            Err(_) => Err(LengthwiseError::new_err("indices must be a contiguous uint32[n] or uint64[n]")),
+        }
+    }
+}
+
 /// Run `$body` with `$slice` bound to the borrowed lengths, whatever their width.
 macro_rules! with_lengths {
     ($lengths:expr, $slice:ident => $body:expr) => {

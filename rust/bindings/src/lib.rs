@@ -9,6 +9,7 @@ mod arrays;
 mod balance;
 mod boundaries;
 mod enter;
+mod measure;
 mod pack;
 mod plan;
 
@@ -25,6 +26,8 @@ mod _core {
     use crate::boundaries::{Candidates, histogram};
     #[pymodule_export]
     use crate::enter::LengthwiseError;
+    #[pymodule_export]
+    use crate::measure::{batchmates, in_running_order, real_tokens};
     #[pymodule_export]
     use crate::pack::Packer;
     #[pymodule_export]

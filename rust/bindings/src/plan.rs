@@ -1,5 +1,4 @@
 //! Whole-epoch plans of padded batches.
-#![expect(clippy::needless_pass_by_value, reason = "PyO3 hands extracted arguments over by value")]
 
 use lengthwise_core as core;
 use numpy::{IntoPyArray, PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray1};
@@ -19,7 +18,7 @@ pub(crate) struct PaddedPlanner {
 impl PaddedPlanner {
     #[new]
     #[pyo3(signature = (lengths, *, boundaries, max_tokens, max_samples, multiple_of, samples_multiple_of, pad_to, order,
-                        seed, world_size, overlong, remainder))]
+                        last_batch, longest_first, seed, world_size, overlong, remainder))]
     #[expect(clippy::too_many_arguments, reason = "a keyword-only constructor")]
     fn new(
         py: Python<'_>,
@@ -31,6 +30,8 @@ impl PaddedPlanner {
         samples_multiple_of: u32,
         pad_to: &str,
         order: &str,
+        last_batch: &str,
+        longest_first: bool,
         seed: u64,
         world_size: u32,
         overlong: &str,
@@ -53,6 +54,12 @@ impl PaddedPlanner {
                     ("sorted", core::Order::Sorted),
                 ],
             )?,
+            last_batch: choice(
+                "last_batch",
+                last_batch,
+                &[("keep", core::LastBatch::Keep), ("merge", core::LastBatch::Merge), ("drop", core::LastBatch::Drop)],
+            )?,
+            longest_first,
         };
         let settings = core::Settings {
             seed,

@@ -26,8 +26,14 @@ impl Batch {
     }
 }
 
-/// Cut positions `start..stop` into batches of one padded length; all but the last ones are full.
-pub(crate) fn fill_fixed(batches: &mut Vec<Batch>, start: u64, stop: u64, padded_length: u32, limits: &Limits) {
+/// Cut positions `start..stop` into batches of one padded length; how many of the last ones are short.
+pub(crate) fn fill_fixed(
+    batches: &mut Vec<Batch>,
+    start: u64,
+    stop: u64,
+    padded_length: u32,
+    limits: &Limits,
+) -> usize {
     let rows = limits.rows(padded_length);
     let full = (stop - start) / u64::from(rows);
     batches.reserve(full as usize + 2);
@@ -36,49 +42,53 @@ pub(crate) fn fill_fixed(batches: &mut Vec<Batch>, start: u64, stop: u64, padded
         batches.push(Batch { start: next, size: rows, padded_length });
         next += u64::from(rows);
     }
+    let filled = batches.len();
     while next < stop {
         let size = limits.round_rows((stop - next) as u32);
         batches.push(Batch { start: next, size, padded_length });
         next += u64::from(size);
     }
+    batches.len() - filled
 }
 
-/// Cut `lengths`, which start at position `start`, into batches padded to their longest sample.
+/// Cut `count` samples, which start at position `start`, into batches padded to their longest sample; how many of the last
+/// ones are short: closed by the end of the samples though more would fit.
 pub(crate) fn fill_longest(
     batches: &mut Vec<Batch>,
     start: u64,
-    lengths: impl Fn(usize) -> u32,
+    length: impl Fn(usize) -> u32,
     count: usize,
     limits: &Limits,
-) {
-    let mut first = 0;
+) -> usize {
+    let (mut first, mut short) = (0, 0);
     while first < count {
-        let (size, longest) = fill_one(&lengths, first, count, limits);
-        batches.push(Batch { start: start + first as u64, size, padded_length: limits.padded(longest) });
-        first += size as usize;
+        let (size, longest) = fill_one(&length, first, count, limits);
+        let kept = limits.round_rows(size);
+        let longest = if kept < size { (first..first + kept as usize).map(&length).max() } else { Some(longest) };
+        let padded_length = limits.padded(longest.unwrap_or(1));
+        batches.push(Batch { start: start + first as u64, size: kept, padded_length });
+        short += usize::from(first + size as usize == count && kept < limits.rows(padded_length));
+        first += kept as usize;
     }
+    short
 }
 
-/// How many samples from `first` on make one batch, and the longest of them.
+/// How many samples from `first` on fit one batch, and the longest of them.
 #[inline]
-fn fill_one(lengths: &impl Fn(usize) -> u32, first: usize, count: usize, limits: &Limits) -> (u32, u32) {
-    let mut longest = lengths(first);
+fn fill_one(length: &impl Fn(usize) -> u32, first: usize, count: usize, limits: &Limits) -> (u32, u32) {
+    let mut longest = length(first);
     let mut rows = limits.rows(limits.padded(longest));
     let mut size = 1;
     while size < rows && first + (size as usize) < count {
-        let length = lengths(first + size as usize);
-        if length > longest {
-            let fewer = limits.rows(limits.padded(length));
+        let next = length(first + size as usize);
+        if next > longest {
+            let fewer = limits.rows(limits.padded(next));
             if fewer <= size {
                 break;
             }
-            (longest, rows) = (length, fewer);
+            (longest, rows) = (next, fewer);
         }
         size += 1;
     }
-    let rounded = limits.round_rows(size);
-    if rounded < size {
-        longest = (first..first + rounded as usize).map(lengths).max().unwrap_or(longest);
-    }
-    (rounded, longest)
+    (size, longest)
 }

@@ -7,11 +7,11 @@
 use crate::batch::{Batch, fill_fixed, fill_longest};
 use crate::bucket::Buckets;
 use crate::limits::Limits;
+use crate::order;
 use crate::overlong::{Excess, Overlong};
 use crate::ranks::{self, Remainder};
 use crate::rng::{Key, Stream};
 use crate::scatter::grouped;
-use crate::shuffle::shuffle;
 use crate::sort::sorted;
 use crate::{Error, Interrupt, Result};
 use crate::{Index, Length};
@@ -36,6 +36,17 @@ pub enum PadTo {
     Boundary,
 }
 
+/// What to do with the last batch of a bucket when it is short: when it is not full.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LastBatch {
+    /// Run it as it is.
+    Keep,
+    /// Give its samples to the next longer bucket.
+    Merge,
+    /// Leave its samples out.
+    Drop,
+}
+
 /// How samples become padded batches.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Padded {
@@ -47,6 +58,10 @@ pub struct Padded {
     pub pad_to: PadTo,
     /// The order of samples.
     pub order: Order,
+    /// What to do with short batches.
+    pub last_batch: LastBatch,
+    /// Whether the step with the longest batch comes first.
+    pub longest_first: bool,
 }
 
 /// What is the same for every layout.
@@ -160,18 +175,21 @@ impl Planner {
         } else {
             grouped::<I>(items, &self.counts, group, self.settings.seed, epoch, interrupt)?
         };
-        let mut batches = self.fill(&indices, &starts, length);
         let mut accounts = self.excess.accounts();
+        let mut batches = self.fill(&indices, &starts, length, &mut accounts);
         let padded = |batch: Batch| self.padded(batch, &indices, length);
         let world_size = self.settings.world_size as usize;
         if self.settings.remainder == Remainder::Split {
             accounts.cut_batches = ranks::split(&mut batches, world_size, &self.layout.limits, padded)?;
         }
-        shuffle(&mut batches, key(Stream::Batches));
+        order::shuffled(&mut batches, key(Stream::Batches));
         match self.settings.remainder {
             Remainder::Split => {}
             Remainder::Repeat => accounts.repeated += ranks::repeat(&mut batches, world_size),
             Remainder::Drop => accounts.dropped += ranks::drop(&mut batches, world_size)?,
+        }
+        if self.layout.longest_first {
+            order::longest_first(&mut batches, world_size);
         }
         let segments = self.excess.segments(lengths, &mut indices);
         Ok(Plan { indices, batches, segments, accounts })
@@ -183,16 +201,35 @@ impl Planner {
     }
 
     /// Cut every group into batches.
-    fn fill<I: Index>(&self, indices: &[I], starts: &[u64], length: impl Fn(usize) -> u32) -> Vec<Batch> {
+    fn fill<I: Index>(
+        &self,
+        indices: &[I],
+        starts: &[u64],
+        length: impl Fn(usize) -> u32,
+        accounts: &mut Accounts,
+    ) -> Vec<Batch> {
         let mut batches = Vec::new();
         let limits = &self.layout.limits;
+        let mut start = 0;
         for (group, &bound) in self.groups.bounds().iter().enumerate() {
-            let (start, stop) = (starts[group], starts[group + 1]);
-            if self.layout.pad_to == PadTo::Boundary {
-                fill_fixed(&mut batches, start, stop, limits.padded(bound), limits);
+            let stop = starts[group + 1];
+            let short = if self.layout.pad_to == PadTo::Boundary {
+                fill_fixed(&mut batches, start, stop, limits.padded(bound), limits)
             } else {
                 let slice = &indices[start as usize..stop as usize];
-                fill_longest(&mut batches, start, |i| length(slice[i].position()), slice.len(), limits);
+                fill_longest(&mut batches, start, |i| length(slice[i].position()), slice.len(), limits)
+            };
+            start = stop;
+            let last = batches.len() - short;
+            match self.layout.last_batch {
+                LastBatch::Drop => {
+                    accounts.dropped += batches.drain(last..).map(|batch| u64::from(batch.size)).sum::<u64>();
+                }
+                // The next group's samples follow in `indices`: its first batch simply starts earlier.
+                LastBatch::Merge if group + 1 < self.groups.bounds().len() => {
+                    start -= batches.drain(last..).map(|batch| u64::from(batch.size)).sum::<u64>();
+                }
+                LastBatch::Keep | LastBatch::Merge => {}
             }
         }
         if self.settings.overlong == Overlong::Alone {

@@ -1,0 +1,167 @@
+"""Orders and layouts side by side, on one's own lengths."""
+
+from __future__ import annotations
+
+import html
+import time
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from lengthwise.layouts import Layout, Padded
+from lengthwise.planner import Overlong, Planner
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    import pyarrow as pa
+
+    from lengthwise.summary import Summary
+
+_HEADERS = {
+    "name": "",
+    "ratio": "padded/real",
+    "speed": "speed",
+    "batches": "batches",
+    "steps": "steps",
+    "batchmates_again": "batchmates again",
+    "neighbour_correlation": "neighbours",
+    "step_spread": "step spread",
+    "planning_ms": "planning ms",
+}
+
+
+@dataclass(frozen=True)
+class Row:
+    """One layout, planned for one epoch.
+
+    Attributes:
+        name: what the layout is called in the table.
+        layout: the layout.
+        summary: the plan in numbers.
+        planning_ms: how long planning the epoch took, in milliseconds.
+    """
+
+    name: str
+    layout: Layout
+    summary: Summary
+    planning_ms: float
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """A table of layouts: prints in a terminal, shows in a notebook, converts to Arrow."""
+
+    rows: tuple[Row, ...]
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def __getitem__(self, name: str) -> Row:
+        """Return the row called `name`."""
+        return {row.name: row for row in self.rows}[name]
+
+    def records(self) -> list[dict[str, Any]]:
+        """Return the table as plain values, one dict a row.
+
+        `speed` is in real tokens a second, predicted from padding alone, as a fraction of the best row's.
+        """
+        best = min((row.summary.ratio for row in self.rows), default=1.0)
+        return [
+            {
+                "name": row.name,
+                "ratio": row.summary.ratio,
+                "speed": best / row.summary.ratio,
+                "batches": row.summary.batches,
+                "steps": row.summary.steps,
+                "batchmates_again": row.summary.mixing.batchmates_again,
+                "neighbour_correlation": row.summary.mixing.neighbour_correlation,
+                "step_spread": row.summary.mixing.step_spread,
+                "planning_ms": row.planning_ms,
+            }
+            for row in self.rows
+        ]
+
+    def to_arrow(self) -> pa.Table:
+        """Return the table as `pyarrow.Table`, one row a layout."""
+        import pyarrow as pa
+
+        return pa.Table.from_pylist(self.records())
+
+    def __repr__(self) -> str:
+        cells = self._cells()
+        widths = [max(len(line[i]) for line in cells) for i in range(len(_HEADERS))]
+        aligned = (
+            "  ".join(
+                cell.ljust(width) if i == 0 else cell.rjust(width) for i, (cell, width) in enumerate(pairs)
+            ).rstrip()
+            for pairs in (zip(line, widths, strict=True) for line in cells)
+        )
+        return "\n".join(aligned)
+
+    def _repr_html_(self) -> str:
+        head, *body = self._cells()
+        rows = [f"<tr>{''.join(f'<th>{html.escape(cell)}</th>' for cell in head)}</tr>"]
+        rows += [f"<tr>{''.join(f'<td>{html.escape(cell)}</td>' for cell in line)}</tr>" for line in body]
+        return f"<table>{''.join(rows)}</table>"
+
+    def _cells(self) -> list[list[str]]:
+        lines = [
+            [
+                record["name"],
+                f"{record['ratio']:.4f}",
+                f"{record['speed']:.0%}",
+                f"{record['batches']:,}",
+                f"{record['steps']:,}",
+                f"{record['batchmates_again']:.2%}",
+                f"{record['neighbour_correlation']:.3f}",
+                f"{record['step_spread']:.2f}",
+                f"{record['planning_ms']:.1f}",
+            ]
+            for record in self.records()
+        ]
+        return [list(_HEADERS.values()), *lines]
+
+
+def compare(
+    lengths: Any,
+    *,
+    max_tokens: int,
+    layouts: Mapping[str, Layout] | None = None,
+    seed: int = 0,
+    world_size: int = 1,
+    overlong: Overlong = "error",
+) -> Comparison:
+    """Plan one epoch under each order and put the numbers side by side.
+
+    Args:
+        lengths: integers[n], in tokens.
+        max_tokens: the budget of a batch, in padded tokens.
+        layouts: name -> layout; by default sorted, shuffled and bucketed under `max_tokens`.
+        seed: names the random bits.
+        world_size: how many ranks share a step.
+        overlong: what to do with samples that fit no batch, as in `Planner`.
+
+    Raises:
+        LengthwiseError: anything that cannot be planned.
+
+    Cost: two plans and a summary for each layout, about 0.1 s for a million samples.
+
+    Example:
+        >>> import lengthwise as lw
+        >>> table = lw.compare(range(1, 1001), max_tokens=10_000)
+        >>> [row.name for row in table.rows]
+        ['sorted', 'shuffled', 'bucketed']
+        >>> table["sorted"].summary.ratio < table["bucketed"].summary.ratio < table["shuffled"].summary.ratio
+        True
+    """
+    if layouts is None:
+        layouts = {order: Padded(max_tokens, order=order) for order in ("sorted", "shuffled", "bucketed")}
+    rows = []
+    for name, layout in layouts.items():
+        planner = Planner(lengths, layout, seed=seed, world_size=world_size, overlong=overlong)
+        lengths = planner.lengths
+        start = time.perf_counter()
+        plan = planner.plan()
+        planning_ms = 1e3 * (time.perf_counter() - start)
+        rows.append(Row(name, layout, plan.summary, planning_ms))
+    return Comparison(tuple(rows))

@@ -1,0 +1,23 @@
+//! In which order batches run.
+//!
+//! The stage between filling and running: a table of batches goes in, the same batches come out in running order. Batch i
+//! then belongs to step `i / world_size`.
+
+use crate::batch::Batch;
+use crate::rng::Key;
+use crate::shuffle::shuffle;
+
+/// A uniformly random order.
+pub(crate) fn shuffled(batches: &mut [Batch], key: Key) {
+    shuffle(batches, key);
+}
+
+/// Bring the step with the longest batch (of those the one with most samples) to the front, so that what does not fit the
+/// memory fails at once; steps stay whole.
+pub(crate) fn longest_first(batches: &mut [Batch], world_size: usize) {
+    let longest = (0..batches.len()).max_by_key(|&i| (batches[i].padded_length, batches[i].size, std::cmp::Reverse(i)));
+    let step = longest.unwrap_or(0) / world_size * world_size;
+    for rank in 0..world_size.min(batches.len() - step) {
+        batches.swap(rank, step + rank);
+    }
+}

@@ -22,6 +22,7 @@ def demo() -> None:
     from lengthwise.report import story
 
     console = screen.results()
+    width = console.width - 2 * screen.MARGIN
     with tempfile.TemporaryDirectory(prefix="lengthwise-demo-") as temporary:
         with screen.working("writing a data set"):
             folder = write_dataset(Path(temporary) / "completions")
@@ -30,8 +31,8 @@ def demo() -> None:
         lengths = read_lengths(folder)
         read_seconds = perf_counter() - started
         screen.show(console, story.opening(folder, written, lengths, read_seconds))
-        screen.show(console, story.distribution(lengths, width=min(console.width, 100)))
+        screen.show(console, story.distribution(lengths, width))
         with screen.working("planning six epochs"):
             rows = compare_orders(lengths)
-        screen.show(console, story.orders(rows, width=console.width))
+        screen.show(console, story.orders(rows, width))
     screen.show(console, story.closing())

@@ -11,10 +11,13 @@ if TYPE_CHECKING:
     from rich.console import Console, RenderableType
 
 #: The widest screen that is used: longer lines are hard to read.
-WIDEST: Final = 110
+WIDEST: Final = 120
+
+#: Blank columns left and right of everything.
+MARGIN: Final = 2
 
 #: The width of output that is not a terminal; every table fits.
-PIPED: Final = 100
+PIPED: Final = 104
 
 
 def results() -> Console:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+from dataclasses import replace
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, Final
 
@@ -26,6 +28,9 @@ if TYPE_CHECKING:
 
 #: The budget where none is given; raised to the longest sample.
 DEFAULT_MAX_TOKENS: Final = 65_536
+
+#: One more bucket must bring this much speed to be worth its shapes.
+_KNEE: Final = 1.03
 
 #: The buckets up to which padding is shown.
 CURVE_BUCKETS: Final = 32
@@ -71,11 +76,19 @@ def analyse(
     if not given.size or not given.any():
         raise LengthwiseError("the data set has no tokens to report on: it has no samples, or all of length 0")
     whole = Histogram.of(given)
-    settings = _settings(whole, max_tokens, batch_size, capacity, world_size, accumulate, multiple_of)
+    settings = _settings(
+        whole,
+        max_tokens=max_tokens,
+        batch_size=batch_size,
+        capacity=capacity,
+        world_size=world_size,
+        accumulate=accumulate,
+        multiple_of=multiple_of,
+    )
     fitting, cut = _fitting(given, settings)
     found = Histogram.of(fitting) if cut else whole
     curve = padding_against_buckets(found)
-    settings = _with_buckets(settings, curve.knee)
+    settings = replace(settings, buckets=curve.knee)
     plans = list(planned(fitting, found, settings))
     strategies = tuple(_strategies(plans, settings, speed))
     recommended = _recommended(strategies)
@@ -95,16 +108,21 @@ def analyse(
 
 
 def padding_against_buckets(found: Histogram) -> Curve:
-    """Return padding with 1 to 32 optimal buckets, and the knee of that curve."""
-    from lengthwise.boundaries import padding_curve
+    """Return padding with 1 to 32 optimal buckets, and the knee of that curve.
 
-    curve = padding_curve(found, min(CURVE_BUCKETS, len(found)))
-    real = max(found.tokens, 1)
-    return Curve(padded_ratios=tuple(1 + int(padding) / real for padding in curve.padding), knee=int(curve.knee))
+    The knee is the first number of buckets to which one more adds less than 3% of speed.
+    """
+    from lengthwise.boundaries import solve_boundaries
+
+    most = min(CURVE_BUCKETS, int(np.count_nonzero(found.lengths)))
+    ratios = tuple(1 + solve_boundaries(found, k).padding for k in range(1, most + 1))
+    small = [k for k, (now, more) in enumerate(itertools.pairwise(ratios), start=1) if now / more < _KNEE]
+    return Curve(padded_ratios=ratios, knee=small[0] if small else most)
 
 
 def _settings(
     found: Histogram,
+    *,
     max_tokens: int | None,
     batch_size: int | None,
     capacity: int | None,
@@ -135,12 +153,6 @@ def _settings(
         buckets=1,
         assumed=tuple(assumed),
     )
-
-
-def _with_buckets(settings: Settings, buckets: int) -> Settings:
-    from dataclasses import replace
-
-    return replace(settings, buckets=buckets)
 
 
 def _fitting(lengths: npt.NDArray[Any], settings: Settings) -> tuple[npt.NDArray[Any], int]:

@@ -227,7 +227,11 @@ def epoch_chart(report: Report) -> Spec:
         220,
         data=rows,
         params=[
-            {"name": "shown", "value": report.strategy(report.recommended).name, "bind": {"input": "select", "options": names, "name": "strategy "}}
+            {
+                "name": "shown",
+                "value": report.strategy(report.recommended).name,
+                "bind": {"input": "select", "options": names, "name": "strategy "},
+            }
         ],
         transform=[{"filter": "datum.strategy == shown"}],
         encoding={"x": x},

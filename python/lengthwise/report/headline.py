@@ -18,7 +18,7 @@ def headline(report: Report) -> tuple[str, ...]:
 
 def _loss(baseline: Strategy) -> str:
     wasted = 1 - 1 / baseline.padded_ratio if baseline.padded_ratio else 0.0
-    return f"{wasted:.0%} of the tokens in a batch are padding with a {baseline.name}."
+    return f"{wasted:.0%} of the tokens in {baseline.name}, are padding."
 
 
 def _gain(baseline: Strategy, best: Strategy) -> str:

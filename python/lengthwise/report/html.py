@@ -13,10 +13,10 @@ import os
 from importlib.metadata import version
 from importlib.resources import files
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from lengthwise._core import LengthwiseError
-from lengthwise.report import words
+from lengthwise.report import palette, words
 from lengthwise.report.charts import charts
 from lengthwise.report.headline import headline
 
@@ -50,10 +50,13 @@ def to_html(report: Report) -> str:
         bucketed=report.strategy(report.recommended),
         pictured=[(key, report.strategy(key).name) for key in pictured],
         charts=drawn,
-        charts_json=_in_script(json.dumps(drawn, separators=(",", ":"), allow_nan=False)),
+        charts_json=_data(drawn),
+        configs_json=_data({"light": palette.config(palette.LIGHT), "dark": palette.config(palette.DARK)}),
         vega=_in_script(vega()),
         script=_part("page.js"),
         style=_part("page.css"),
+        light=palette.css(palette.LIGHT),
+        dark=palette.css(palette.DARK),
         words=words,
         version=__version__,
     )
@@ -68,7 +71,7 @@ def vega() -> str:
         pass
     import vl_convert
 
-    script: str = vl_convert.javascript_bundle()
+    script: str = vl_convert.javascript_bundle(None)
     try:
         kept.parent.mkdir(parents=True, exist_ok=True)
         unfinished = kept.with_suffix(f".{os.getpid()}")
@@ -81,6 +84,10 @@ def vega() -> str:
 
 def _part(name: str) -> str:
     return files("lengthwise.report").joinpath(name).read_text(encoding="utf-8")
+
+
+def _data(value: Any) -> str:
+    return _in_script(json.dumps(value, separators=(",", ":"), allow_nan=False))
 
 
 def _in_script(text: str) -> str:

@@ -25,9 +25,11 @@ QUIET: Final = "dim"
 TITLE: Final = "bold"
 
 #: The percentiles that a screen shows.
-PERCENTILES: Final = (0, 10, 25, 50, 75, 90, 95, 99, 100)
+PERCENTILES: Final = (0, 1, 5, 10, 25, 50, 75, 90, 95, 99, 99.9, 100)
 
 _BAR: Final = 10
+_ROWS: Final = 7
+_GAP: Final = 2
 
 
 def heading(text: str, remark: str = "") -> Text:
@@ -35,34 +37,43 @@ def heading(text: str, remark: str = "") -> Text:
     return Text.assemble((text, TITLE), ("   " + remark if remark else "", QUIET))
 
 
-def percentile_table(found: Histogram) -> Table:
-    """Return one line of percentiles under their names: min, p10 ... p99, max."""
-    made = Columns(*("min" if at == 0 else "max" if at == 100 else f"p{at}" for at in PERCENTILES))
+def percentile_name(at: float) -> str:
+    """Return how a percentile is called.
+
+    Example:
+        >>> percentile_name(0), percentile_name(25), percentile_name(99.9), percentile_name(100)
+        ('min', 'p25', 'p99.9', 'max')
+    """
+    return "min" if at == 0 else "max" if at == 100 else f"p{at:g}"
+
+
+def percentile_table(found: Histogram) -> Columns:
+    """Return one line of percentiles under their names: min, p1 ... p99.9, max."""
+    made = Columns(*(percentile_name(at) for at in PERCENTILES), spare=("p99.9", "p1", "p5"))
     made.add(*(f"{found.percentile(at):,}" for at in PERCENTILES))
-    return made.drawn
+    return made
 
 
-def histogram(found: Histogram, *, width: int, rows: int = 7, boundaries: Sequence[int] = ()) -> Text:
-    """Return samples over a logarithmic axis of lengths, with a mark below each boundary.
+def histogram(found: Histogram, *, width: int, boundaries: Sequence[int] = ()) -> Text:
+    """Return samples over a logarithmic axis of lengths, `width` columns wide, with a mark below each boundary.
 
-    Args:
-        found: the lengths; those of 0 tokens have no place on the axis.
-        width: columns of the screen.
-        rows: lines of blocks.
-        boundaries: lengths to mark under the axis.
+    Samples of 0 tokens have no place on the axis.
     """
     positive = found.lengths > 0
     lengths, counts = found.lengths[positive], found.counts[positive]
     if not lengths.size:
         return Text("no sample has a token", style=POOR)
-    column_edges = draw.edges(int(lengths[0]), int(lengths[-1]), width)
-    lines = draw.columns(draw.spread(lengths, counts, column_edges), rows)
-    ticks, labels = draw.axis(column_edges)
-    text = Text("\n".join(lines), style=REAL)
-    text.append("\n" + ticks + "\n", style=QUIET)
-    text.append(labels, style=QUIET)
+    edges = draw.edges(int(lengths[0]), int(lengths[-1]), width)
+    return blocks(edges, draw.spread(lengths, counts, edges), boundaries=boundaries)
+
+
+def blocks(edges: draw.Floats, heights: draw.Floats, *, boundaries: Sequence[int] = ()) -> Text:
+    """Return a column of blocks between each pair of edges, the axis below, and a mark under each boundary."""
+    ticks, labels = draw.axis(edges)
+    text = Text("\n".join(draw.columns(heights, _ROWS)), style=REAL)
+    text.append(f"\n{ticks}\n{labels}", style=QUIET)
     if boundaries:
-        text.append("\n" + draw.marks(boundaries, column_edges), style=GOOD)
+        text.append("\n" + draw.marks(boundaries, edges), style=GOOD)
     return text
 
 
@@ -73,22 +84,43 @@ def padding_bar(padded_ratio: float, width: int = _BAR) -> Text:
 
 
 class Columns:
-    """A table without lines, some of whose columns a narrow screen goes without.
+    """A table without lines that goes without its spare columns on a screen too narrow for all."""
 
-    Attributes:
-        drawn: the table for rich.
-    """
+    def __init__(self, *headers: str, text: Sequence[str] = (), spare: Sequence[str] = ()) -> None:
+        """Make an empty table; columns in `text` are aligned left, those in `spare` go first, in that order."""
+        self._headers = headers
+        self._text = text
+        self._spare = spare
+        self._rows: list[tuple[Text, ...]] = []
 
-    def __init__(self, *headers: str, text: Sequence[str] = (), without: Sequence[str] = ()) -> None:
-        """Make an empty table; columns in `text` are aligned left, numbers right, those in `without` left out."""
-        self.drawn = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style=QUIET, show_edge=False)
-        self._shown = [header not in without for header in headers]
-        for header in compress(headers, self._shown):
-            self.drawn.add_column(header, justify="left" if header in text else "right", no_wrap=True)
+    def add(self, *cells: Text | str, style: str = "") -> None:
+        """Add a row with a cell for every column."""
+        row = tuple(Text(cell) if isinstance(cell, str) else cell for cell in cells)
+        for cell in row:
+            cell.stylize(style)
+        self._rows.append(row)
 
-    def add(self, *cells: Text | str) -> None:
-        """Add a row with a cell for every column, hidden ones too."""
-        self.drawn.add_row(*compress(cells, self._shown))
+    def drawn(self, width: int) -> Table:
+        """Return the table for rich, at most `width` columns wide where spare columns allow."""
+        shown = self._shown(width)
+        made = Table(box=None, pad_edge=False, padding=(0, _GAP, 0, 0), header_style=QUIET, show_edge=False)
+        for header in compress(self._headers, shown):
+            made.add_column(header, justify="left" if header in self._text else "right", no_wrap=True)
+        for row in self._rows:
+            made.add_row(*compress(row, shown))
+        return made
+
+    def _shown(self, width: int) -> list[bool]:
+        widths = [
+            max(len(header), *(row[column].cell_len for row in self._rows), 0) + _GAP
+            for column, header in enumerate(self._headers)
+        ]
+        shown = [True] * len(widths)
+        for header in self._spare:
+            if sum(compress(widths, shown)) - _GAP <= width:
+                break
+            shown[self._headers.index(header)] = False
+        return shown
 
 
 def ratio_text(value: float) -> Text:

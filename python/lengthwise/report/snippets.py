@@ -49,7 +49,8 @@ def _ours(bounds: list[int], settings: Settings, dataset: Dataset | None) -> str
 
         lengths = lw.read_lengths({source}{column})
         boundaries = {bounds}
-        planner = lw.Planner(lengths, lw.Padded({layout}), seed=0{ranks})
+        layout = lw.Padded({layout})
+        planner = lw.Planner(lengths, layout, seed=0{ranks})
         sampler = BatchSampler(planner{rank})
         loader = DataLoader(dataset, batch_sampler=sampler, collate_fn=collate)
         for epoch in range(epochs):

@@ -19,11 +19,6 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
 
 
-#: Screens narrower than this go without the bars and the days.
-_ROOM_FOR_ALL = 100
-_WIDE = ("a batch", "6 epochs")
-
-
 def _indented(*parts: RenderableType) -> Padding:
     return Padding(Group(*parts), (0, 0, 1, 2), expand=False)
 
@@ -53,9 +48,9 @@ def distribution(lengths: Any, width: int) -> RenderableType:
     found = Histogram.of(lengths)
     return _indented(
         panels.heading("Lengths", f"{found.tokens:,} tokens, {found.tokens / found.samples:,.0f} a sample"),
-        panels.percentile_table(found),
+        panels.percentile_table(found).drawn(width),
         "",
-        panels.histogram(found, width=width - 4, boundaries=PUBLISHED_BOUNDARIES),
+        panels.histogram(found, width=width, boundaries=PUBLISHED_BOUNDARIES),
         Text("samples over length, logarithmic   ▲ the boundaries chosen by hand", style=panels.QUIET),
     )
 
@@ -63,7 +58,7 @@ def distribution(lengths: Any, width: int) -> RenderableType:
 def orders(rows: Sequence[demo.Row], width: int) -> RenderableType:
     """Return the table of the orders, and what was measured beside it."""
     headers = ("order", "a batch", "padded/real", "batches", "fresh", "Ktok/s", "measured", "6 epochs", "planned")
-    table = panels.Columns(*headers, text=headers[:2], without=_WIDE if width < _ROOM_FOR_ALL else ())
+    table = panels.Columns(*headers, text=headers[:2], spare=("a batch", "6 epochs", "measured"))
     for row in rows:
         measured = demo.MEASURED.get(row.name)
         table.add(
@@ -79,7 +74,7 @@ def orders(rows: Sequence[demo.Row], width: int) -> RenderableType:
         )
     return _indented(
         panels.heading("One epoch", f"at most {demo.MAX_TOKENS:,} padded tokens a batch"),
-        table.drawn,
+        table.drawn(width),
         "",
         Text(
             "fresh     the next epoch has other batches, not the same ones again\n"

@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 
     from lengthwise.histogram import Histogram
     from lengthwise.packing import Packs
-    from lengthwise.plan import Plan
     from lengthwise.report.model import Settings
 
 #: The most batches in a window of the sorted-in-windows rule.
@@ -80,7 +79,7 @@ def planned(lengths: npt.NDArray[Any], found: Histogram, settings: Settings) -> 
 
 def _fixed(lengths: npt.NDArray[Any], settings: Settings) -> Planned:
     longest = _aligned(int(lengths.max()), settings.multiple_of)
-    name = f"fixed batch of {settings.batch_size:,}, shuffled"
+    name = f"batches of {settings.batch_size:,}, shuffled"
     return _padded(
         lengths,
         settings,
@@ -105,7 +104,7 @@ def _windows(lengths: npt.NDArray[Any], settings: Settings) -> Planned:
     sizes = np.minimum(size, len(ordered) - starts)
     widths = _aligned(np.maximum(np.maximum.reduceat(ordered, starts), 1), settings.multiple_of)
     measured = Measured.padded_batches(ordered, sizes, widths)
-    return Planned("windows", f"fixed batch of {size:,}, sorted in windows", "fixed", measured, (), ordered)
+    return Planned("windows", f"batches of {size:,}, in windows", "fixed", measured, (), ordered)
 
 
 def _padded(lengths: npt.NDArray[Any], settings: Settings, key: str, name: str, group: str, **layout: Any) -> Planned:
@@ -115,7 +114,7 @@ def _padded(lengths: npt.NDArray[Any], settings: Settings, key: str, name: str, 
     layout = {"max_tokens": settings.max_tokens, "multiple_of": settings.multiple_of, **layout}
     planner = Planner(lengths, Padded(**layout), seed=0, world_size=settings.world_size)
     plan = planner.plan(epoch=0)
-    ordered = lengths[running_order(plan)]
+    ordered = lengths[plan.indices[consecutive(plan.starts, plan.sizes.astype(np.int64))]]
     measured = Measured.padded_batches(ordered, plan.sizes, plan.padded_lengths)
     return Planned(key, name, group, measured, tuple(layout.get("boundaries", ())), ordered)
 
@@ -124,18 +123,26 @@ def _packed(lengths: npt.NDArray[Any], settings: Settings, method: str) -> Plann
     from lengthwise.packing import pack
 
     packs: Packs = pack(lengths, settings.capacity, method=method)  # type: ignore[arg-type]
-    ordered = lengths[packs.indices]
-    measured = Measured.packs(ordered, packs.sizes, settings.capacity)
+    # Packs leave the packer from the fullest of long samples to the last; training runs them in random order.
+    order = np.random.default_rng(0).permutation(len(packs))
+    sizes = packs.sizes[order]
+    ordered = lengths[packs.indices[consecutive(packs.offsets[:-1][order], sizes)]]
+    measured = Measured.packs(ordered, sizes, settings.capacity)
     key = method.replace("_", "-")
     return Planned(key, f"packed, {method.replace('_', ' ')}", "packed", measured, (), ordered, packs.lower_bound)
 
 
-def running_order(plan: Plan) -> npt.NDArray[np.int64]:
-    """Return int64[m], the samples of a plan, batch after batch as they run."""
-    sizes = plan.sizes.astype(np.int64)
-    ends = np.cumsum(sizes)
-    at = np.repeat(plan.starts - (ends - sizes), sizes) + np.arange(int(ends[-1]) if len(ends) else 0)
-    return plan.indices[at].astype(np.int64)
+def consecutive(starts: npt.NDArray[np.int64], sizes: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    """Return the positions of groups one after another: sizes[i] of them from starts[i] on.
+
+    Example:
+        >>> consecutive(np.array([7, 2]), np.array([2, 3]))
+        array([7, 8, 2, 3, 4])
+    """
+    before = np.cumsum(sizes) - sizes
+    positions = np.arange(int(sizes.sum()), dtype=np.int64)
+    positions += np.repeat(starts - before, sizes)
+    return positions
 
 
 def powers_of_two(found: Histogram) -> tuple[int, ...]:

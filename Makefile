@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/pip --disable-pip-version-check --quiet
 LOCK := requirements.lock
 RUST_SOURCES := Cargo.toml Cargo.lock $(shell find rust -name '*.rs' -o -name Cargo.toml)
-PYTHON_SOURCES := pyproject.toml README.md $(shell find python -name '*.py' -o -name '*.pyi' -o -name py.typed -o -name '*.json' -o -name '*.j2')
+PYTHON_SOURCES := pyproject.toml README.md $(shell find python -name '*.py' -o -name '*.pyi' -o -name py.typed -o -name '*.json' -o -name '*.j2' -o -name '*.css' -o -name '*.js')
 
 .DEFAULT_GOAL := help
 .PHONY: help demo build test test-rust test-python lint format docs bench wheel develop clean check-tools

@@ -196,7 +196,7 @@ def test_longest_and_truncated_equal_their_naive_twins(lengths: list[int]) -> No
         ([1, 2], {"max_tokens": 8, "multiple_of": 16}, "one token already takes multiple_of=16"),
     ],
 )
-def test_bad_settings_are_refused(lengths: list[int], options: dict[str, int], message: str) -> None:
+def test_bad_settings_are_refused(lengths: list[int], options: dict[str, Any], message: str) -> None:
     with pytest.raises(LengthwiseError, match=message):
         analyse(lengths, **options)
 

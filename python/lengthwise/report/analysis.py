@@ -69,7 +69,7 @@ def analyse(
     Example:
         >>> report = analyse([3, 9, 4, 8, 2] * 20, max_tokens=36)
         >>> report.strategies[0].name, report.strategy("best-fit").padded_ratio < 1.1
-        ('fixed batch of 4, shuffled', True)
+        ('batches of 4, shuffled', True)
     """
     started = perf_counter()
     given = as_lengths(lengths)

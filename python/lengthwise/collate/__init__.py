@@ -4,7 +4,9 @@ Numpy only: `lengthwise.torch` wraps the same classes for tensors. Rows come as 
 that a `DataLoader` hands over, or as a dict of columns.
 """
 
+from lengthwise.collate.packed import EMIT, PackedCollator
 from lengthwise.collate.padded import PaddedCollator
 from lengthwise.collate.rows import Ragged, read_rows
+from lengthwise.collate.slots import QUANTITIES
 
-__all__ = ["PaddedCollator", "Ragged", "read_rows"]
+__all__ = ["EMIT", "QUANTITIES", "PackedCollator", "PaddedCollator", "Ragged", "read_rows"]

@@ -25,6 +25,14 @@ def default_dtype(stored: np.dtype[Any]) -> np.dtype[Any]:
     return np.dtype(np.int64) if stored.kind in "iu" else stored
 
 
+def pad_value(pad: float | Mapping[str, float], name: str) -> float:
+    """The number that fills the space behind short rows in one field: see `PaddedCollator`."""
+    other = IGNORE if name == "labels" else 0
+    if isinstance(pad, dict):
+        return float(pad.get(name, other))
+    return float(pad) if name == "input_ids" else other  # type: ignore[arg-type]
+
+
 def labels_of(columns: Mapping[str, Ragged]) -> Ragged:
     """The labels of rows that bring none: `input_ids`, with -100 where their `loss_mask` is 0."""
     tokens, mask = columns["input_ids"], columns.get("loss_mask")

@@ -14,7 +14,7 @@ import numpy as np
 
 from lengthwise._core import LengthwiseError
 from lengthwise.collate.arrays import Arrays
-from lengthwise.collate.fields import IGNORE, cast_into, check_fits, check_pad, default_dtype, labels_of
+from lengthwise.collate.fields import cast_into, check_fits, check_pad, default_dtype, labels_of, pad_value
 from lengthwise.collate.rows import Ragged, check_same_lengths, field_names, read_rows
 
 if TYPE_CHECKING:
@@ -108,12 +108,6 @@ class PaddedCollator:
             batch["labels"] = self._rectangle("labels", labels_of(columns), width)
         return batch
 
-    def pad_value(self, name: str) -> float:
-        """The number that fills the space behind short rows in the field `name`."""
-        if isinstance(self.pad, dict):
-            return self.pad.get(name, IGNORE if name == "labels" else 0)
-        return self.pad if name == "input_ids" else IGNORE if name == "labels" else 0
-
     def _taken(self, name: str) -> bool:
         return not isinstance(self.pad, dict) or name in self.pad
 
@@ -126,7 +120,7 @@ class PaddedCollator:
 
     def _width(self, lengths: npt.NDArray[np.int64], length: int | None) -> int:
         row = int(np.argmax(lengths))
-        longest = int(lengths[row])
+        longest = max(int(lengths[row]), 1)  # a sample without tokens still has a row
         limit, limit_name = length, "length"
         if length is None:
             if self.boundaries is None:
@@ -147,7 +141,7 @@ class PaddedCollator:
             target = self._arrays.empty(name, (column.values.size,), dtype)
             cast_into(target, column.values, name, None)
             return target
-        pad = np.asarray(self.pad_value(name))
+        pad = np.asarray(pad_value(self.pad, name))
         target = self._arrays.empty(name, (column.offsets.size - 1, width), dtype)
         check_pad(pad, dtype, name)
         cast_into_rows(target, column, name, pad, left=self.side == "left")

@@ -1,7 +1,8 @@
 """lengthwise for PyTorch: the only package here that imports torch."""
 
-from lengthwise.torch.collate import PaddedCollator
+from lengthwise.torch.collate import PackedCollator, PaddedCollator
+from lengthwise.torch.masks import block_mask, dense_mask, nested
 from lengthwise.torch.sampler import BatchSampler
 from lengthwise.torch.segmented import Segmented
 
-__all__ = ["BatchSampler", "PaddedCollator", "Segmented"]
+__all__ = ["BatchSampler", "PackedCollator", "PaddedCollator", "Segmented", "block_mask", "dense_mask", "nested"]

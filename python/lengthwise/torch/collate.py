@@ -11,9 +11,23 @@ from lengthwise import LengthwiseError, collate
 from lengthwise.collate.arrays import Arrays
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     import numpy.typing as npt
+
+
+class PackedOptions(TypedDict, total=False):
+    """The options of `lengthwise.collate.PackedCollator`."""
+
+    emit: str | Sequence[str]
+    multiple_of: int
+    capacity: int | None
+    max_samples: int | None
+    position_start: int | str
+    labels: bool
+    batch_dim: bool
+    dtypes: Mapping[str, npt.DTypeLike] | None
+    reuse: bool
 
 
 class PaddedOptions(TypedDict, total=False):
@@ -71,6 +85,38 @@ class PaddedCollator(collate.PaddedCollator):
         return as_tensors(super().__call__(rows, length=length))
 
 
+class PackedCollator(collate.PackedCollator):
+    """`lengthwise.collate.PackedCollator` that returns tensors: the `collate_fn` of a `DataLoader`.
+
+    Args:
+        pad: as there; so are the other options.
+        pin_memory: make the tensors in page-locked memory, for loops without a `DataLoader` (which pins by itself).
+
+    Raises:
+        LengthwiseError: `pin_memory` without an accelerator, or as there.
+
+    Example:
+        >>> batch = PackedCollator()([{"input_ids": [5, 6]}, {"input_ids": [7]}])
+        >>> batch["input_ids"], batch["cu_seq_lens_q"], batch["max_length_q"]
+        (tensor([[5, 6, 7]]), tensor([0, 2, 3], dtype=torch.int32), 2)
+    """
+
+    def __init__(
+        self, pad: float | Mapping[str, float] = 0, *, pin_memory: bool = False, **options: Unpack[PackedOptions]
+    ) -> None:
+        super().__init__(pad, **options)
+        if pin_memory:
+            self._arrays = PinnedArrays(reuse=options.get("reuse", False))
+
+    def __call__(self, rows: Any) -> dict[str, Any]:
+        """Collate one pack; see `lengthwise.collate.PackedCollator.__call__`."""
+        return as_tensors(super().__call__(rows))
+
+
 def as_tensors(batch: dict[str, Any]) -> dict[str, Any]:
-    """Every array of `batch` as a tensor over the same memory; other values stay."""
-    return {name: torch.from_numpy(value) if isinstance(value, np.ndarray) else value for name, value in batch.items()}
+    """Every array of `batch` as a tensor over the same memory; one array under two names stays one tensor."""
+    made: dict[int, torch.Tensor] = {}
+    return {
+        name: made.setdefault(id(value), torch.from_numpy(value)) if isinstance(value, np.ndarray) else value
+        for name, value in batch.items()
+    }

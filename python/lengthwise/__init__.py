@@ -6,11 +6,12 @@ from lengthwise.boundaries import BoundarySolution, optimal_boundaries, solve_bo
 from lengthwise.compare import Comparison, compare
 from lengthwise.histogram import Histogram
 from lengthwise.layouts import Padded
-from lengthwise.lengths import Lengths, read_lengths
+from lengthwise.lengths import Inspection, Lengths, LengthsInfo, inspect, read_lengths
 from lengthwise.packing import Packs, pack
 from lengthwise.plan import Plan
 from lengthwise.plan_file import read_plan
 from lengthwise.planner import Planner
+from lengthwise.sources.suspicion import LengthwiseWarning
 from lengthwise.speed import SpeedModel
 from lengthwise.summary import Mixing, Summary
 
@@ -18,22 +19,8 @@ __all__ = [
     "BoundarySolution",
     "Comparison",
     "Histogram",
+    "Inspection",
     "Lengths",
+    "LengthsInfo",
     "LengthwiseError",
-    "Mixing",
-    "Packs",
-    "Padded",
-    "Parts",
-    "Plan",
-    "Planner",
-    "SpeedModel",
-    "Summary",
-    "__version__",
-    "balance",
-    "compare",
-    "optimal_boundaries",
-    "pack",
-    "read_lengths",
-    "read_plan",
-    "solve_boundaries",
-]
+    "inspect",

@@ -6,19 +6,20 @@ the dataset, in any order, so a dataset of any size is counted in memory for its
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
 from lengthwise._arrays import MAX_LENGTH, as_lengths
-from lengthwise._core import LengthwiseError
+from lengthwise._core import LengthwiseError, histogram
+from lengthwise.progress import Progress, reporter
+from lengthwise.sources.base import reading
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-#: Lengths below this are counted in a table; above, by sorting.
-TABLE: Final = 1 << 22
 PERCENTILES: Final = (0, 10, 25, 50, 75, 90, 95, 99, 100)
 
 
@@ -59,26 +60,90 @@ class Histogram:
             object.__setattr__(self, name, array)
 
     @classmethod
-    def of(cls, lengths: Any) -> Histogram:
-        """Count lengths: anything that `read_lengths` reads, or a histogram, which is returned as it is.
+    def of(cls, source: Any, column: str | None = None, *, progress: Progress = None) -> Histogram:
+        """Count lengths, part by part: memory is bounded by the largest part and the distinct lengths.
 
-        Cost: one pass, and memory for the longest length up to 2**22; longer ones are sorted.
+        Args:
+            source: lengths, or anything that `read_lengths` reads; a histogram is returned as it is.
+            column: as in `read_lengths`.
+            progress: as in `read_lengths`.
+
+        Raises:
+            LengthwiseError: as `read_lengths`.
 
         Examples:
             >>> import lengthwise as lw
             >>> lw.Histogram.of([7, 3, 7]).counts
             array([1, 2], dtype=uint64)
         """
-        if isinstance(lengths, cls):
-            return lengths
-        array = as_lengths(lengths)
-        if array.size == 0 or int(array.max()) >= TABLE:
-            distinct, counts = np.unique(array, return_counts=True)
-        else:
-            table = np.bincount(array)
-            distinct = np.flatnonzero(table)
-            counts = table[distinct]
-        return cls(distinct.astype(np.uint32), counts.astype(np.uint64))
+        if isinstance(source, cls):
+            return source
+        if isinstance(source, np.ndarray):
+            return cls._count(source)
+        from lengthwise.lengths import read_lengths
+        from lengthwise.sources import open_source
+        from lengthwise.sources.collect import blocks
+        from lengthwise.sources.columns import choose, named
+
+        opened = open_source(source)
+        if opened.order is not None:
+            return cls._count(read_lengths(opened, column, progress=progress))
+        field = choose(opened, "tokens")[0] if column is None else named(opened, column, "tokens")
+        report = reporter(progress, opened.rows, opened.where)
+        total = cls(np.empty(0, np.uint32), np.empty(0, np.uint64))
+        rows = 0
+        for part in opened.read(field):
+            for block in blocks(part, opened.where, rows):
+                if block.nulls.size:
+                    raise LengthwiseError(
+                        f"row {rows + block.nulls[0]} of {opened.where} is null in {field.path!r}; read it with "
+                        f"read_lengths and nulls=, then count"
+                    )
+                total += cls._count(block.values)
+                rows += len(block.values)
+                report(rows, opened.rows)
+        return total
+
+    @classmethod
+    def _count(cls, array: npt.NDArray[Any]) -> Histogram:
+        return cls(*histogram(as_lengths(array)))
+
+    def write(self, path: str | os.PathLike[str]) -> None:
+        """Write the counts as an Arrow IPC file with the columns length (uint32) and count (uint64).
+
+        Raises:
+            LengthwiseError: the file cannot be written.
+        """
+        import pyarrow as pa
+        from pyarrow import feather
+
+        table = pa.table({"length": self.lengths, "count": self.counts})
+        with reading(os.fspath(path), "pass a path that can be written"):
+            feather.write_feather(table, os.fspath(path), compression="uncompressed")
+
+    @classmethod
+    def read(cls, path: str | os.PathLike[str]) -> Histogram:
+        """Read what `write` wrote.
+
+        Raises:
+            LengthwiseError: the file is of another kind, or damaged.
+
+        Examples:
+            >>> import lengthwise as lw
+            >>> from pathlib import Path
+            >>> from tempfile import TemporaryDirectory
+            >>> with TemporaryDirectory() as folder:
+            ...     lw.Histogram.of([7, 3, 7]).write(Path(folder) / "counts.arrow")
+            ...     lw.Histogram.read(Path(folder) / "counts.arrow")
+            Histogram(3 samples, 17 tokens, 2 distinct lengths from 3 to 7)
+        """
+        from lengthwise.sources.ipc import open_file
+
+        where = os.fspath(path)
+        with reading(where, "it may be damaged: write it again with Histogram.write"):
+            table = open_file(where).read_all()
+            table.validate(full=True)
+            return cls(table.column("length").to_numpy(), table.column("count").to_numpy())
 
     @property
     def samples(self) -> int:

@@ -1,36 +1,34 @@
 """Lengths from any dataset, at the cost of its metadata.
 
 The reader looks at the schema first, picks the column that costs least (stored lengths, else the offsets of a list of
-tokens), and touches nothing else: memory grows by the result alone. A single contiguous chunk is returned as a view of
-the memory that holds it; anything else takes one pass into uint32, block by block.
+tokens), and touches nothing else: memory grows by the result alone. Formats are modules of `lengthwise.sources`.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from itertools import chain
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from lengthwise._arrays import MAX_LENGTH
 from lengthwise._core import LengthwiseError
+from lengthwise.progress import Progress, reporter
 from lengthwise.sources import open_source
-from lengthwise.sources.base import reading
-from lengthwise.sources.columns import choose, named
+from lengthwise.sources.cache import Cache
+from lengthwise.sources.collect import Column, collect, gather
+from lengthwise.sources.columns import Unit, choose, named
+from lengthwise.sources.suspicion import Check, warn_if_suspicious
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    import os
+    from collections.abc import Sequence
 
     import numpy.typing as npt
 
     from lengthwise.sources.base import Field, Source
-    from lengthwise.sources.columns import Unit
-
-#: Rows that are converted at a time: small enough for the cache, large enough to forget the cost of a call.
-BLOCK = 1 << 17
 
 Nulls = Literal["error", "drop", "zero"]
+Combine = Literal["sum", "stack"]
 
 
 @dataclass(frozen=True)
@@ -40,27 +38,29 @@ class LengthsInfo:
     Attributes:
         source: the path or the type of object.
         format: the format's name.
-        column: the column that was used, "" for an unnamed array.
-        reason: why that one.
-        type: its type, as the format writes it.
+        columns: the columns that were used; ("",) for an unnamed array.
+        reason: why those.
+        types: their types, as the format writes them.
         unit: what is counted.
-        nulls: how many rows were null (and dropped, or counted as zero).
+        nulls: int64[k], the rows that were null (and were dropped, or counted as zero).
+        cached: whether the lengths were kept from an earlier read.
     """
 
     source: str
     format: str
-    column: str
+    columns: tuple[str, ...]
     reason: str
-    type: str
+    types: tuple[str, ...]
     unit: Unit
-    nulls: int = 0
+    nulls: npt.NDArray[np.int64]
+    cached: bool = False
 
 
 class Lengths(np.ndarray[Any, np.dtype[Any]]):
     """A read-only integer array that remembers the column it came from; otherwise a numpy array.
 
     Attributes:
-        info: the `LengthsInfo` of the read.
+        info: the `LengthsInfo` of the read, None for an array made in another way.
     """
 
     info: LengthsInfo | None
@@ -68,31 +68,71 @@ class Lengths(np.ndarray[Any, np.dtype[Any]]):
     def __array_finalize__(self, parent: Any) -> None:
         self.info = getattr(parent, "info", None)
 
+    def __array_wrap__(self, array: Any, context: Any = None, return_scalar: bool = False) -> Any:  # noqa: FBT001, FBT002
+        # What is computed from lengths is no longer the column: a plain array.
+        plain = np.asarray(array)
+        return plain[()] if return_scalar else plain
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _restore, (np.asarray(self), self.info)
+
     @property
     def column(self) -> str | None:
-        """The column that was used, None for an unnamed array."""
-        return (self.info.column or None) if self.info else None
+        """The column that was used, or the sum of several, as text; None for an unnamed array."""
+        return " + ".join(self.info.columns) or None if self.info else None
 
 
-def read_lengths(source: Any, column: str | None = None, *, nulls: Nulls = "error", unit: Unit = "tokens") -> Lengths:
+def _restore(values: npt.NDArray[Any], info: LengthsInfo | None) -> Lengths:
+    result = values.view(Lengths)
+    result.info = info
+    result.flags.writeable = False
+    return result
+
+
+def read_lengths(
+    source: Any,
+    column: str | Sequence[str] | None = None,
+    *,
+    combine: Combine = "sum",
+    nulls: Nulls = "error",
+    unit: Unit = "tokens",
+    check: Check = "sample",
+    progress: Progress = None,
+    cache: bool | str | os.PathLike[str] = False,
+) -> Lengths:
     """Return the length of every sample of a dataset, without reading a token.
 
     Args:
-        source: a folder written by `datasets.Dataset.save_to_disk`, a live `datasets.Dataset`, an Arrow IPC or Parquet
-            file, a pyarrow array or table, a numpy array, or a sequence of integers or of samples.
-        column: the column to use. By default the first integer column called seq_len, seq_length, sequence_length,
-            length, lengths, num_tokens, ... (`lengthwise.sources.columns.INTEGER_NAMES`), else the first list column
-            called input_ids, tokens, token_ids, ... (`LIST_NAMES`), else the only list column.
+        source: a path, a URL that fsspec knows, a glob or a list of them, that name a folder written by
+            `datasets.Dataset.save_to_disk`, Arrow IPC, Parquet, JSON lines, Megatron `.idx`, MosaicML MDS, Lance,
+            datatrove `.ds.index` or `.npy` files; or an object: a `datasets.Dataset` or `IterableDataset`, anything
+            with `__arrow_c_stream__` or `__arrow_c_array__` (pyarrow, polars, DuckDB, pandas, nanoarrow, arro3), a
+            numpy array, a torch tensor, a sequence of integers or of samples, a mapping of names to those, any
+            iterable of samples.
+        column: the column to use, or several; a field of a struct by its path, as in "messages.input_ids". By default
+            the first integer column called seq_len, seq_length, sequence_length, length, lengths, num_tokens, ...
+            (`lengthwise.sources.columns.INTEGER_NAMES`), else the first list column called input_ids, tokens,
+            token_ids, ... (`LIST_NAMES`), else the only list column.
+        combine: what several columns become: their "sum", or a "stack" of shape [n, columns].
         nulls: what a null row is: an "error", a row to "drop", or a length of "zero".
-        unit: "tokens", or "bytes" to measure a column of text.
+        unit: "tokens", or "bytes" to measure a column of text or binary.
+        check: compare stored lengths with the lists of tokens beside them on a "sample" of rows, on "all" or on "none",
+            and warn (`LengthwiseWarning`) where they differ, or where all lengths are equal or all 0 or 1.
+        progress: a function of (rows done, rows in all or None); True for a bar, False for none; by default a bar where
+            standard error is a terminal and the read takes more than a second.
+        cache: True to keep the lengths in a folder `.lengthwise` beside the dataset, or a folder to keep them in. An
+            interrupted read goes on where it ended, and the next one maps the file. Changed data is read again.
 
     Returns:
-        int[n], read-only: a view in the stored integer type where one chunk holds the column, else uint32. Its
-        `column` and `info` say what was used.
+        int[n], read-only: a view in the stored integer type where one chunk holds the column, else uint32. Its `column`
+        and `info` say what was used.
 
     Raises:
         LengthwiseError: the source cannot be read, has no such column, or holds nulls, negative lengths or lengths
             above 2**31 - 1; the message names the file and the row.
+
+    Cost: for Arrow, the headers of the record batches and one column of integers or offsets; for Parquet, the pages of
+    one column; for JSON lines and iterables, all of the data.
 
     Examples:
         >>> import lengthwise as lw
@@ -100,123 +140,169 @@ def read_lengths(source: Any, column: str | None = None, *, nulls: Nulls = "erro
         >>> lengths = lw.read_lengths(pa.table({"input_ids": [[5, 6, 7], [8], []]}))
         >>> lengths, lengths.column
         (Lengths([3, 1, 0], dtype=uint32), 'input_ids')
+        >>> pairs = {"prompt_ids": [[1, 2], [3]], "answer_ids": [[4], [5]]}
+        >>> lw.read_lengths(pairs, ["prompt_ids", "answer_ids"])
+        Lengths([3, 2], dtype=uint32)
+        >>> lw.read_lengths(pairs, ["prompt_ids", "answer_ids"], combine="stack").tolist()
+        [[2, 1], [1, 1]]
+    """
+    for name, value, choices in (
+        ("combine", combine, ("sum", "stack")),
+        ("nulls", nulls, ("error", "drop", "zero")),
+        ("unit", unit, ("tokens", "bytes")),
+        ("check", check, ("sample", "all", "none")),
+    ):
+        if value not in choices:
+            raise LengthwiseError(f"{name} is {value!r}, but must be one of {', '.join(map(repr, choices))}")
+    opened = open_source(source)
+    fields, reason = _fields(opened, column, unit)
+    places = [Cache.of(opened, field, cache) for field in fields] if cache else []
+    kept = [place.load() for place in places]
+    found: list[Column] = []
+    for index, field in enumerate(fields):
+        report = reporter(progress, opened.rows, opened.where)
+        hit = kept[index] if kept else None
+        if hit is None:
+            hit = places[index].read(opened, field, report) if places else collect(opened, field, report)
+            warn_if_suspicious(opened, field, hit.values, check if unit == "tokens" else "none")
+        found.append(hit)
+    values, null_rows = _resolve(opened, fields, found, combine, nulls)
+    info = LengthsInfo(
+        opened.where,
+        opened.format,
+        tuple(field.path for field in fields),
+        reason,
+        tuple(field.type for field in fields),
+        unit,
+        null_rows,
+        bool(kept) and None not in kept,
+    )
+    return _restore(values, info)
+
+
+def _fields(source: Source, column: str | Sequence[str] | None, unit: Unit) -> tuple[list[Field], str]:
+    if column is None:
+        field, reason = choose(source, unit)
+        return [field], reason
+    names = [column] if isinstance(column, str) else list(column)
+    if not names:
+        raise LengthwiseError("column names no column; pass at least one, or None to let the reader choose")
+    if source.once and len(names) > 1:
+        raise LengthwiseError(f"{source.where} can be read only once, so only for one column; read it into a table")
+    return [named(source, name, unit) for name in names], "named by the caller"
+
+
+def _resolve(
+    source: Source, fields: list[Field], found: list[Column], combine: Combine, policy: Nulls
+) -> tuple[npt.NDArray[Any], npt.NDArray[np.int64]]:
+    """Return one array of lengths from those of each column, and the null rows."""
+    if source.order is not None:
+        found = [gather(column, source.order) for column in found]
+    if len({len(column.values) for column in found}) > 1:
+        sizes = ", ".join(f"{field.path}: {len(column.values)}" for field, column in zip(fields, found, strict=True))
+        raise LengthwiseError(f"{source.where} has columns of different lengths: {sizes}")
+    null_rows = np.unique(np.concatenate([column.nulls for column in found]))
+    values = found[0].values
+    if len(found) > 1:
+        stacked = np.stack([column.values for column in found], axis=1)
+        values = stacked.astype(np.uint32) if combine == "stack" else _summed(stacked, source)
+    if not null_rows.size:
+        return values, null_rows
+    if policy == "drop":
+        return np.delete(values, null_rows, axis=0), null_rows
+    if policy == "error":
+        names = " + ".join(repr(field.path) for field in fields)
+        shown = ", ".join(map(str, null_rows[:5])) + (", ..." if null_rows.size > 5 else "")
+        raise LengthwiseError(
+            f"column {names} of {source.where} is null in {null_rows.size} rows ({shown}); "
+            f'pass nulls="drop" or nulls="zero", or fill them'
+        )
+    return values, null_rows
+
+
+def _summed(stacked: npt.NDArray[Any], source: Source) -> npt.NDArray[np.uint32]:
+    from lengthwise.sources.collect import checked
+
+    return checked(stacked.sum(axis=1, dtype=np.int64), source.where, 0).astype(np.uint32)
+
+
+@dataclass(frozen=True)
+class Inspection:
+    """What is in a dataset; `print` it.
+
+    Attributes:
+        source: the path or the type of object.
+        format: the format's name.
+        rows: how many, or None where only reading can tell.
+        columns: (path, what it can give, type) of each.
+        column: the one that `read_lengths` would use, None where it would ask.
+        reason: why.
+        reads_values: whether that means to decode tokens, for want of stored lengths or offsets.
+        tokens: (least, most) tokens by metadata alone, or None.
+        description: percentiles and ranges, where asked for.
+    """
+
+    source: str
+    format: str
+    rows: int | None
+    columns: tuple[tuple[str, str, str], ...]
+    column: str | None
+    reason: str
+    reads_values: bool
+    tokens: tuple[int, int] | None = None
+    description: Any = None
+
+    def __str__(self) -> str:
+        rows = "rows unknown until read" if self.rows is None else f"{self.rows:,} rows"
+        lines = [f"{self.source}: {self.format}, {rows}"]
+        width = max((len(path) for path, _, _ in self.columns), default=0)
+        for path, kind, type_ in self.columns:
+            lines.append(f"{'*' if path == self.column else ' '} {path:<{width}}  {kind:<8}{type_}")
+        cost = "; its values are decoded" if self.reads_values and self.column is not None else ""
+        lines.append(f"{self.reason}{cost}")
+        if self.tokens:
+            lines.append(f"{self.tokens[0]:,} to {self.tokens[1]:,} tokens by the footers alone")
+        if self.description is not None:
+            lines.append(str(self.description))
+        return "\n".join(lines)
+
+
+def inspect(source: Any, *, percentiles: bool = False) -> Inspection:
+    """Say what is in a dataset and which column `read_lengths` would use, from its metadata.
+
+    Args:
+        source: as in `read_lengths`.
+        percentiles: whether to read the lengths and describe them.
+
+    Raises:
+        LengthwiseError: the source cannot be read.
+
+    Examples:
+        >>> import lengthwise as lw
+        >>> import pyarrow as pa
+        >>> print(lw.inspect(pa.table({"input_ids": [[5, 6, 7]], "num_tokens": [3]})))
+        pyarrow.Table: Arrow, 1 rows
+          input_ids   list    list<item: int64>
+        * num_tokens  integer int64
+        column 'num_tokens' holds stored lengths
     """
     opened = open_source(source)
-    field, reason = (named(opened, column, unit), "named by the caller") if column is not None else choose(opened, unit)
-    values, null_rows = _collect(opened, field)
-    if opened.order is not None:
-        values, null_rows = _gather(values, null_rows, opened.order)
-    if null_rows.size:
-        values = _resolve_nulls(values, null_rows, nulls, f"column {field.path!r} of {opened.where}")
-    values.flags.writeable = False
-    result = values.view(Lengths)
-    result.info = LengthsInfo(opened.where, opened.format, field.path, reason, field.type, unit, int(null_rows.size))
-    return result
-
-
-def _collect(source: Source, field: Field) -> tuple[npt.NDArray[Any], npt.NDArray[np.int64]]:
-    """Return the lengths of all parts, zero where null, and the null rows."""
-    parts = source.read(field)
-    first = next(parts, None)
-    second = None if first is None else next(parts, None)
-    if first is None:
-        return np.empty(0, np.uint32), np.empty(0, np.int64)
-    if second is None:
-        view = _view(first, source.where)
-        if view is not None:
-            return view, np.empty(0, np.int64)
-    whole = [first] if second is None else chain((first, second), parts)
-    return _copy(whole, source.where)
-
-
-def _view(part: Any, where: str) -> npt.NDArray[Any] | None:
-    """Return the lengths of a part that one chunk holds, in the type that is stored; None where it takes a copy."""
-    if isinstance(part, np.ndarray):
-        return _checked(part, where, 0).view() if part.flags.c_contiguous else None
-    measured = _measured(part, where)
-    if measured.num_chunks != 1 or measured.null_count:
-        return None
-    chunk = measured.chunk(0)
-    values = _checked(chunk.to_numpy(zero_copy_only=True), where, 0)
-    return values.view(np.uint32) if values.dtype == np.int32 else values
-
-
-def _copy(parts: Iterable[Any], where: str) -> tuple[npt.NDArray[np.uint32], npt.NDArray[np.int64]]:
-    outputs: list[npt.NDArray[np.uint32]] = []
-    nulls: list[npt.NDArray[np.int64]] = []
-    start = 0
-    for part in parts:
-        output = np.empty(len(part), np.uint32)
-        offset = 0
-        for values, null_rows in _blocks(part, where):
-            output[offset : offset + len(values)] = _checked(values, where, start + offset)
-            nulls.append(null_rows + (start + offset))
-            offset += len(values)
-        outputs.append(output)
-        start += offset
-    joined = outputs[0] if len(outputs) == 1 else np.concatenate(outputs)
-    return joined, np.concatenate(nulls) if nulls else np.empty(0, np.int64)
-
-
-def _blocks(part: Any, where: str) -> Iterator[tuple[npt.NDArray[Any], npt.NDArray[np.int64]]]:
-    none = np.empty(0, np.int64)
-    for start in range(0, len(part), BLOCK):
-        if isinstance(part, np.ndarray):
-            yield part[start : start + BLOCK], none
-            continue
-        measured = _measured(part.slice(start, BLOCK), where)
-        if measured.null_count:
-            null_rows = np.flatnonzero(measured.is_null().to_numpy())
-            yield measured.fill_null(0).to_numpy(), null_rows
-        else:
-            yield measured.to_numpy(), none
-
-
-def _measured(part: Any, where: str) -> Any:
-    import pyarrow as pa
-
-    from lengthwise.sources.arrow import measure
-
-    with reading(where, "it may be damaged: write it again"):
-        return measure(part if isinstance(part, pa.ChunkedArray) else pa.chunked_array([part]))
-
-
-def _checked(values: npt.NDArray[Any], where: str, start: int) -> npt.NDArray[Any]:
-    """Return the values, which must be lengths; `start` is the row of the first."""
-    if values.ndim != 1 or values.dtype.kind not in "iu":
-        raise LengthwiseError(f"{where} must be one-dimensional integers, got shape {values.shape} of {values.dtype}")
-    if values.size == 0:
-        return values
-    if values.dtype.kind == "i" and int(values.min()) < 0:
-        index = int(np.argmax(values < 0))
-        raise LengthwiseError(f"row {start + index} of {where} has length {values[index]}; lengths cannot be negative")
-    if values.dtype.itemsize >= 4 and int(values.max()) > MAX_LENGTH:
-        index = int(np.argmax(values > MAX_LENGTH))
-        raise LengthwiseError(
-            f"row {start + index} of {where} has length {values[index]}, more than the largest length {MAX_LENGTH}"
-        )
-    return values
-
-
-def _gather(
-    values: npt.NDArray[Any], null_rows: npt.NDArray[np.int64], order: npt.NDArray[Any]
-) -> tuple[npt.NDArray[Any], npt.NDArray[np.int64]]:
-    if null_rows.size == 0:
-        return values[order], null_rows
-    mask = np.zeros(len(values), bool)
-    mask[null_rows] = True
-    return values[order], np.flatnonzero(mask[order])
-
-
-def _resolve_nulls(
-    values: npt.NDArray[Any], null_rows: npt.NDArray[np.int64], policy: Nulls, where: str
-) -> npt.NDArray[Any]:
-    if policy == "zero":
-        return values
-    if policy == "drop":
-        return np.delete(values, null_rows)
-    shown = ", ".join(str(row) for row in null_rows[:5])
-    raise LengthwiseError(
-        f"{where} is null in {null_rows.size} rows ({shown}{', ...' if null_rows.size > 5 else ''}); "
-        f'pass nulls="drop" or nulls="zero", or fill them'
+    rows = len(opened.order) if opened.order is not None else opened.rows
+    columns = tuple((field.path, field.kind, field.type) for field in opened.fields)
+    result = Inspection(opened.where, opened.format, rows, columns, None, "", reads_values=False)
+    try:
+        field, reason = choose(opened, "tokens")
+    except LengthwiseError as error:
+        return replace(result, reason=str(error))
+    result = replace(
+        result,
+        column=field.path,
+        reason=reason,
+        reads_values=opened.reads_values and field.kind == "list",
+        tokens=opened.tokens(field),
     )
+    if not percentiles:
+        return result
+    from lengthwise.histogram import Histogram
+
+    return replace(result, description=Histogram.of(opened, field.path).describe())

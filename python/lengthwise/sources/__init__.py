@@ -1,24 +1,39 @@
 """Where lengths come from: one module a format, tried in order, and formats that users add by entry point.
 
 To add a format, name an object with an `open(source)` function in the entry point group "lengthwise.sources". It
-returns an object like `lengthwise.sources.base.Source`, or None for what is not its own.
+returns a subclass of `lengthwise.sources.base.Source`, or None for what is not its own. It is asked after the formats
+that come with the package, and is passed what the user passed.
 """
 
 from __future__ import annotations
 
+from functools import cache
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from lengthwise._core import LengthwiseError
-from lengthwise.sources.files import as_path
+from lengthwise.sources.base import Source
+from lengthwise.sources.files import paths
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from lengthwise.sources.base import Format
 
-    from lengthwise.sources.base import Format, Source
-
-#: The modules of the formats that come with the package, in the order in which they are asked.
-FORMATS: Final = ("huggingface", "arrow", "ipc", "parquet", "sequences")
+#: Formats of files and folders, in the order in which they are asked: the first that recognises its own wins.
+FILE_FORMATS: Final = (
+    "huggingface",
+    "mds",
+    "lance",
+    "megatron",
+    "datatrove",
+    "parquet",
+    "ipc",
+    "numpy_files",
+    "jsonlines",
+)
+#: Formats of objects, likewise.
+OBJECT_FORMATS: Final = ("huggingface", "frames", "arrow", "sequences")
+#: What is tried last, since it takes whatever can be iterated over.
+LAST_RESORT: Final = "iterables"
 ENTRY_POINTS: Final = "lengthwise.sources"
 
 
@@ -28,25 +43,38 @@ def open_source(source: Any) -> Source:
     Raises:
         LengthwiseError: no format does; the message says what was passed and what can be.
     """
-    for format_ in _formats():
+    if isinstance(source, Source):
+        return source
+    named = paths(source)
+    for name in OBJECT_FORMATS if named is None else FILE_FORMATS:
+        opened = _format(name).open(source if named is None else named)
+        if opened is not None:
+            return opened
+    for format_ in _added():
         opened = format_.open(source)
         if opened is not None:
             return opened
-    path = as_path(source)
-    if path is not None:
-        if not path.exists():
-            raise LengthwiseError(f"{path} does not exist; check the path")
-        raise LengthwiseError(f"{path} is of no known format; see lengthwise.read_lengths for those that are")
+    if named is None:
+        opened = _format(LAST_RESORT).open(source)
+        if opened is not None:
+            return opened
+    else:
+        raise LengthwiseError(
+            f"{named.where} is of no known format; save it as Parquet, Arrow, JSON lines (.jsonl), or save its lengths "
+            f"with numpy.save"
+        )
     raise LengthwiseError(
         f"lengths cannot be read from {type(source).__module__}.{type(source).__name__}; pass a dataset, a path, "
         f"an Arrow table or array, a numpy array or a sequence"
     )
 
 
-def _formats() -> Iterator[Format]:
+def _format(name: str) -> Format:
+    return cast("Format", import_module(f"lengthwise.sources.{name}"))
+
+
+@cache
+def _added() -> tuple[Format, ...]:
     from importlib.metadata import entry_points
 
-    for name in FORMATS:
-        yield cast("Format", import_module(f"lengthwise.sources.{name}"))
-    for entry in entry_points(group=ENTRY_POINTS):
-        yield entry.load()
+    return tuple(entry.load() for entry in entry_points(group=ENTRY_POINTS))

@@ -1,11 +1,12 @@
 """What a format offers to the reader: its fields, and the raw column of one of them, part by part.
 
-A format is one module with one class. It knows how to recognise its own sources and how to hand over a column; choosing
-the column, measuring it, checking it and building the result happen once, in `lengthwise.lengths`.
+A format is one module with one function, `open`, which recognises the format's own sources. Choosing the column,
+measuring it, checking it and building the result happen once, outside of the formats.
 """
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, Protocol
@@ -35,28 +36,49 @@ class Field:
     type: str
 
 
-class Source(Protocol):
+class Source(ABC):
     """An opened dataset.
 
     Attributes:
         format: the format's name, for people.
         where: the path, URL or type of object, for messages.
-        rows: how many rows there are, or None where only reading can tell.
         fields: what could give lengths, in the order in which the dataset has them.
+        rows: how many rows the stored table has, or None where only reading can tell.
         order: int[n], the rows of the stored table that make up the dataset, or None where that is all of them.
         reads_values: whether reading a list column decodes its values, for want of offsets that are stored alone.
+        once: whether the data can be read only once, as a stream can.
     """
 
     format: str
     where: str
-    rows: int | None
     fields: Sequence[Field]
-    order: npt.NDArray[Any] | None
-    reads_values: bool
+    rows: int | None = None
+    order: npt.NDArray[Any] | None = None
+    reads_values: bool = False
+    once: bool = False
 
-    def read(self, field: Field) -> Iterator[Any]:
-        """Yield the column in parts: pyarrow arrays of the field's type, or numpy arrays of lengths."""
-        ...
+    @abstractmethod
+    def read(self, field: Field, skip: int = 0) -> Iterator[Any]:
+        """Yield a column in parts, without the first `skip`: pyarrow arrays of its type, or numpy arrays of lengths.
+
+        The parts of a source that is unchanged are always the same, which is what lets an interrupted read go on.
+        """
+
+    def sample(self, field: Field) -> Iterator[tuple[int, Any]]:  # noqa: ARG002 - the default has nothing to sample
+        """Yield a few small parts with the row at which each starts, at a cost that is small beside any read."""
+        return iter(())
+
+    def stamp(self) -> str | None:
+        """Return what changes whenever the data may have changed, or None where nothing tells."""
+        return None
+
+    def folder(self) -> str | None:
+        """Return the local folder that the data is in, or None."""
+        return None
+
+    def tokens(self, field: Field) -> tuple[int, int] | None:  # noqa: ARG002 - most formats store no totals
+        """Return the least and most tokens that the column can hold by metadata alone, or None."""
+        return None
 
 
 class Format(Protocol):
@@ -78,6 +100,17 @@ def reading(where: str, advice: str) -> Iterator[None]:
         raise LengthwiseError(f"{where} does not exist; check the path") from error
     except PermissionError as error:
         raise LengthwiseError(f"{where} cannot be read: permission denied; check its owner and mode") from error
-    except (OSError, ValueError, TypeError, KeyError, IndexError, MemoryError, NotImplementedError) as error:
-        reason = str(error).strip().split("\n", 1)[0] or type(error).__name__
-        raise LengthwiseError(f"{where} cannot be read: {reason}; {advice}") from error
+    except ImportError as error:
+        raise LengthwiseError(f"{where} cannot be read: {error}; pip install {error.name or 'it'}") from error
+    except (
+        ArithmeticError,
+        AttributeError,
+        LookupError,
+        MemoryError,
+        OSError,
+        RuntimeError,
+        TypeError,
+        ValueError,
+    ) as e:
+        reason = str(e).strip().split("\n", 1)[0] or type(e).__name__
+        raise LengthwiseError(f"{where} cannot be read: {reason}; {advice}") from e

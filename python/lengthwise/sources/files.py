@@ -1,38 +1,204 @@
-"""Paths: what a file is by its first bytes, and how to open it."""
+"""Paths and URLs: what they name, what a file is by its first bytes, and how to open it.
+
+Local files are memory-mapped, so nothing is read until it is touched. Others go through fsspec, which knows s3://,
+gs://, hf://, https:// and whatever else is installed.
+"""
 
 from __future__ import annotations
 
 import os
-from pathlib import Path
+from fnmatch import fnmatch
+from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any
 
 from lengthwise._core import LengthwiseError
 from lengthwise.sources.base import reading
 
 if TYPE_CHECKING:
-    import pyarrow as pa
+    from collections.abc import Sequence
+
+GLOB = frozenset("*?[")
 
 
-def as_path(source: Any) -> Path | None:
-    """Return the local path that `source` is, or None where it is something else."""
+class Location:
+    """A file or a folder.
+
+    Args:
+        path: its path, as the file system writes it.
+        system: an fsspec file system, or None for the local one.
+    """
+
+    def __init__(self, path: str, system: Any = None) -> None:
+        self.path = path
+        self.system = system
+
+    def __str__(self) -> str:
+        return self.path if self.system is None else str(self.system.unstrip_protocol(self.path))
+
+    @property
+    def name(self) -> str:
+        """The last part of the path."""
+        return PurePosixPath(self.path).name if self.system else Path(self.path).name
+
+    @property
+    def local(self) -> Path | None:
+        """The local path, or None for a URL."""
+        return None if self.system else Path(self.path)
+
+    def is_file(self) -> bool:
+        """Whether it is a file that exists."""
+        return bool(self.system.isfile(self.path)) if self.system else Path(self.path).is_file()
+
+    def is_dir(self) -> bool:
+        """Whether it is a folder that exists."""
+        return bool(self.system.isdir(self.path)) if self.system else Path(self.path).is_dir()
+
+    def exists(self) -> bool:
+        """Whether it exists at all."""
+        return bool(self.system.exists(self.path)) if self.system else Path(self.path).exists()
+
+    def child(self, name: str) -> Location:
+        """Return what is called `name` in this folder."""
+        return Location(f"{self.path.rstrip('/')}/{name}", self.system)
+
+    def sibling(self, name: str) -> Location:
+        """Return what is called `name` beside this file."""
+        head, _, _ = self.path.rpartition("/")
+        return Location(f"{head}/{name}" if "/" in self.path else name, self.system)
+
+    def files(self, *patterns: str) -> list[Location]:
+        """Return the files below this folder whose names match, by path; hidden and underscored ones are left out."""
+        if self.system is not None:
+            paths = [PurePosixPath(path) for path in self.system.find(self.path)]
+            root: PurePosixPath = PurePosixPath(self.path)
+        else:
+            paths = [path for path in Path(self.path).rglob("*") if path.is_file()]
+            root = Path(self.path)
+        kept = []
+        for path in sorted(paths):
+            parts = path.parts[len(root.parts) :]
+            if any(fnmatch(path.name, pattern) for pattern in patterns) and not any(p[0] in "._" for p in parts):
+                kept.append(Location(str(path), self.system))
+        return kept
+
+    def head(self, count: int = 16) -> bytes:
+        """Return the first bytes, which tell the format where the name may lie."""
+        with reading(str(self), "check the path"):
+            if self.system is not None:
+                start = bytes(self.system.read_block(self.path, 0, count))
+            else:
+                with Path(self.path).open("rb") as file:
+                    start = file.read(count)
+        if not start:
+            raise LengthwiseError(f"{self} is empty (0 bytes); write it again")
+        return start
+
+    def bytes(self) -> bytes:
+        """Return the whole file."""
+        with reading(str(self), "check the path"):
+            return bytes(self.system.cat_file(self.path)) if self.system else Path(self.path).read_bytes()
+
+    def size(self) -> int:
+        """Return the number of bytes."""
+        with reading(str(self), "check the path"):
+            return int(self.system.size(self.path)) if self.system else Path(self.path).stat().st_size
+
+    def stamp(self) -> str:
+        """Return what changes when the file does: its size and time of change, or what the object store says of it."""
+        if self.system is not None:
+            return f"{self}:{self.system.ukey(self.path)}"
+        status = Path(self.path).stat()
+        return f"{Path(self.path).resolve()}:{status.st_size}:{status.st_mtime_ns}"
+
+    def open(self) -> Any:
+        """Return a pyarrow file: the mapped one, or one that reads through fsspec."""
+        import pyarrow as pa
+
+        if self.system is None:
+            return pa.memory_map(self.path, "r")
+        return pa.PythonFile(self.system.open(self.path, "rb"), mode="r")
+
+
+class Paths:
+    """What the user named: one folder or file, or several files that make one dataset."""
+
+    def __init__(self, where: str, items: Sequence[Location]) -> None:
+        self.where = where
+        self.items = items
+
+    @property
+    def folder(self) -> Location | None:
+        """The folder, where exactly one was named."""
+        return self.items[0] if len(self.items) == 1 and self.items[0].is_dir() else None
+
+    def starting(self, *magics: bytes) -> bool:
+        """Whether the first item is a file that starts with one of `magics`."""
+        return self.items[0].is_file() and self.items[0].head().startswith(magics)
+
+    def ending(self, *suffixes: str) -> bool:
+        """Whether the first item is a file whose name ends in one of `suffixes`."""
+        return self.items[0].name.endswith(suffixes) and self.items[0].is_file()
+
+
+def paths(source: Any) -> Paths | None:
+    """Return the paths that `source` names: one, a glob, or a list of them; None where it is something else.
+
+    Raises:
+        LengthwiseError: a path does not exist, or a glob matches nothing.
+    """
+    if isinstance(source, (list, tuple)) and source and all(isinstance(item, (str, os.PathLike)) for item in source):
+        if isinstance(source[0], str) and not _exists(source[0]):
+            return None
+        items = [item for each in source for item in _expand(each)]
+        return Paths(f"{items[0]} and {len(items) - 1} more files" if len(items) > 1 else str(items[0]), items)
     if isinstance(source, (str, os.PathLike)):
-        path = os.fspath(source)
-        if isinstance(path, str) and "://" not in path:
-            return Path(path).expanduser()
+        items = _expand(source)
+        return Paths(os.fspath(source) if len(items) > 1 else str(items[0]), items)
     return None
 
 
-def first_bytes(path: Path, count: int = 16) -> bytes:
-    """Return the start of a file, which tells the format where the name may lie."""
-    with reading(str(path), "check the path"), path.open("rb") as file:
-        start = file.read(count)
-    if not start:
-        raise LengthwiseError(f"{path} is empty (0 bytes); write it again")
-    return start
+def _expand(source: Any) -> list[Location]:
+    where = os.fspath(source)
+    if not isinstance(where, str):
+        raise LengthwiseError(f"the path {where!r} must be text")
+    system = None
+    if "://" in where:
+        system, path = _url(where)
+    else:
+        path = str(Path(where).expanduser())
+    location = Location(path, system)
+    if GLOB.intersection(path) and not location.exists():
+        matches = _glob(path) if system is None else sorted(system.glob(path))
+        if not matches:
+            raise LengthwiseError(f"{where} matches no file; check the pattern")
+        return [Location(match, system) for match in matches]
+    if location.exists():
+        return [location]
+    return [_without_suffix(location)]
 
 
-def mapped(path: Path) -> pa.MemoryMappedFile:
-    """Return the file, memory-mapped: nothing is read until it is touched."""
-    import pyarrow as pa
+def _without_suffix(location: Location) -> Location:
+    # Megatron names a dataset by the path without the .bin and .idx of its two files.
+    index = Location(location.path + ".idx", location.system)
+    if index.is_file():
+        return index
+    raise LengthwiseError(f"{location} does not exist; check the path")
 
-    return pa.memory_map(str(path), "r")
+
+def _glob(pattern: str) -> list[str]:
+    from glob import glob
+
+    return sorted(glob(pattern, recursive=True))  # noqa: PTH207 - pathlib cannot glob an absolute pattern
+
+
+def _exists(path: str) -> bool:
+    return "://" in path or bool(GLOB.intersection(path)) or Path(path).expanduser().exists()
+
+
+def _url(url: str) -> tuple[Any, str]:
+    with reading(url, "check the URL"):
+        from fsspec.core import url_to_fs
+
+        system, path = url_to_fs(url)
+    protocols = (system.protocol,) if isinstance(system.protocol, str) else system.protocol
+    return (None, path) if "file" in protocols else (system, path)

@@ -1,8 +1,9 @@
-"""Hugging Face datasets: folders written by `save_to_disk`, and live `Dataset` objects.
+"""Hugging Face datasets: folders written by `save_to_disk`, and live `Dataset` and `IterableDataset` objects.
 
 A folder holds `state.json`, which lists its Arrow files in order, so it is read without the `datasets` library. A live
 dataset is a table and, after `select`, `shuffle`, `filter` or `sort`, a list of row numbers, by which the lengths are
-gathered in one go; its format ("torch", "numpy", ...) plays no part, as its items are never made.
+gathered in one go; its format ("torch", "numpy", ...) plays no part, as its items are never made. An iterable dataset
+has no columns on disk: it is passed over once, in Arrow batches of the one column.
 
 Source: `Dataset.save_to_disk` and `Dataset._indices` in https://github.com/huggingface/datasets
 """
@@ -10,75 +11,126 @@ Source: `Dataset.save_to_disk` and `Dataset._indices` in https://github.com/hugg
 from __future__ import annotations
 
 import json
-from pathlib import Path
-from typing import Any
+from pathlib import Path, PurePosixPath
+from typing import TYPE_CHECKING, Any
 
 from lengthwise._core import LengthwiseError
-from lengthwise.sources.arrow import ArrowSource
-from lengthwise.sources.base import reading
-from lengthwise.sources.files import as_path
+from lengthwise.sources.arrow import ArrowSource, nested, schema_fields
+from lengthwise.sources.base import Field, Source, reading
+from lengthwise.sources.files import Location, Paths
 from lengthwise.sources.ipc import IpcSource
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    import pyarrow as pa
 
 FORMAT = "Hugging Face dataset"
 ADVICE = "it may be damaged: save the dataset again"
+#: Rows that an iterable dataset yields at a time.
+BATCH = 1_000
 
 
-class DatasetSource(ArrowSource):
-    """A live `datasets.Dataset`."""
+class LiveSource(ArrowSource):
+    """A `datasets.Dataset`."""
 
     format = FORMAT
 
     def __init__(self, dataset: Any) -> None:
-        super().__init__(f"datasets.{type(dataset).__name__}", dataset.data.table)
-        self.rows = len(dataset)
+        super().__init__("datasets.Dataset", dataset.data.table)
+        self.dataset = dataset
         indices = dataset._indices  # noqa: SLF001 - the library has no public name for it
         if indices is not None:
             self.order = indices.column(0).to_numpy()
 
+    def stamp(self) -> str:
+        """Return the fingerprint that the library keeps."""
+        return str(self.dataset._fingerprint)  # noqa: SLF001 - likewise
 
-def open(source: Any) -> IpcSource | DatasetSource | None:  # noqa: A001 - the name of the format's entry point
-    """Open a folder that holds `state.json`, or a `datasets.Dataset`."""
+    def folder(self) -> str | None:
+        """Return the folder of the first cache file; a dataset in memory has none."""
+        files = self.dataset.cache_files
+        return str(Path(files[0]["filename"]).parent) if files else None
+
+
+class IterableSource(Source):
+    """A `datasets.IterableDataset`."""
+
+    format = "Hugging Face iterable dataset"
+    reads_values = True
+
+    def __init__(self, dataset: Any) -> None:
+        self.where = "datasets.IterableDataset"
+        self.dataset = dataset
+        features = dataset.features
+        if features is None:
+            with reading(self.where, "check that it yields rows"):
+                first = next(iter(dataset.with_format("arrow").iter(1)), None)
+            self.fields = [] if first is None else schema_fields(first.schema)
+        else:
+            self.fields = schema_fields(features.arrow_schema)
+
+    def read(self, field: Field, skip: int = 0) -> Iterator[pa.ChunkedArray]:
+        """Yield the column of each batch; a length pass over the whole stream."""
+        top = next(
+            (
+                found.path
+                for found in self.fields
+                if field.path == found.path or field.path.startswith(f"{found.path}.")
+            ),
+            field.path,
+        )
+        with reading(self.where, "check that every row has the column"):
+            dataset = self.dataset.select_columns([top]).with_format("arrow")
+            for batch in dataset.skip(skip * BATCH).iter(BATCH):
+                yield nested(batch, field.path)
+
+
+def open(source: Any) -> Source | None:  # noqa: A001 - the name of the format's entry point
+    """Open a folder that holds `state.json`, or a dataset of the library."""
     if type(source).__module__.startswith("datasets."):
         return _open_live(source)
-    path = as_path(source)
-    if path is None or not path.is_dir():
+    if not isinstance(source, Paths) or source.folder is None:
         return None
-    if (path / "state.json").is_file():
-        return IpcSource(str(path), _data_files(path), FORMAT)
-    if (path / "dataset_dict.json").is_file():
-        splits = _load(path / "dataset_dict.json").get("splits", [])
+    folder = source.folder
+    if folder.child("state.json").is_file():
+        return IpcSource(str(folder), _data_files(folder), FORMAT)
+    if folder.child("dataset_dict.json").is_file():
+        splits = _load(folder.child("dataset_dict.json")).get("splits", [])
         if len(splits) == 1:
-            return open(path / str(splits[0]))
-        choices = ", ".join(str(path / str(split)) for split in splits) or "none"
-        raise LengthwiseError(f"{path} holds {len(splits)} splits; pass the folder of one: {choices}")
+            return open(Paths(str(folder), [folder.child(str(splits[0]))]))
+        choices = ", ".join(str(folder.child(str(split))) for split in splits) or "none"
+        raise LengthwiseError(f"{folder} holds {len(splits)} splits; pass the folder of one: {choices}")
     return None
 
 
-def _open_live(source: Any) -> DatasetSource | None:
-    kind = type(source).__name__
-    if kind == "Dataset":
-        return DatasetSource(source)
-    if kind == "DatasetDict":
+def _open_live(source: Any) -> Source | None:
+    kinds = {base.__name__ for base in type(source).__mro__}
+    if "Dataset" in kinds:
+        return LiveSource(source)
+    if "IterableDataset" in kinds:
+        return IterableSource(source)
+    if kinds & {"DatasetDict", "IterableDatasetDict"}:
         splits = list(source)
         if len(splits) == 1:
-            return DatasetSource(source[splits[0]])
-        raise LengthwiseError(f"datasets.DatasetDict holds the splits {splits}; pass one: dataset[{splits[:1]}]")
+            return _open_live(source[splits[0]])
+        raise LengthwiseError(f"{type(source).__name__} holds the splits {splits}; pass one: dataset[{splits[0]!r}]")
     return None
 
 
-def _data_files(folder: Path) -> list[Path]:
-    state = folder / "state.json"
+def _data_files(folder: Location) -> list[Location]:
+    state = folder.child("state.json")
     with reading(str(state), ADVICE):
-        names = [Path(entry["filename"]) for entry in _load(state)["_data_files"]]
+        names = [PurePosixPath(entry["filename"]) for entry in _load(state)["_data_files"]]
     for name in names:
         if name.is_absolute() or ".." in name.parts:
-            raise LengthwiseError(f"{state} names {name}, which is outside its folder; save the dataset again")
-    return [folder / name for name in names]
+            raise LengthwiseError(f"{state} names {name}, which is outside of its folder; save the dataset again")
+    return [folder.child(str(name)) for name in names]
 
 
-def _load(path: Path) -> dict[str, Any]:
-    with reading(str(path), ADVICE):
-        value = json.loads(path.read_text(encoding="utf-8"))
+def _load(location: Location) -> dict[str, Any]:
+    with reading(str(location), ADVICE):
+        value = json.loads(location.bytes())
     if not isinstance(value, dict):
-        raise LengthwiseError(f"{path} does not hold a JSON object; {ADVICE}")
+        raise LengthwiseError(f"{location} does not hold a JSON object; {ADVICE}")
     return value

@@ -12,72 +12,106 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from lengthwise._core import LengthwiseError
-from lengthwise.sources.arrow import nested, schema_fields
-from lengthwise.sources.base import Field, reading
-from lengthwise.sources.files import as_path, first_bytes, mapped
+from lengthwise.sources.arrow import nested, schema_fields, top_level
+from lengthwise.sources.base import Field, Source, reading
+from lengthwise.sources.files import Location, Paths
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
-    from pathlib import Path
 
     import pyarrow as pa
 
 FILE_MAGIC = b"ARROW1"
 STREAM_MAGIC = b"\xff\xff\xff\xff"
+OLD_FEATHER = b"FEA1"
 ADVICE = "it may be truncated or damaged: write it again"
 
 
-class IpcSource:
+class IpcSource(Source):
     """One dataset in one or several Arrow IPC files, read in the order given."""
 
-    reads_values = False
-    rows = None
-    order = None
-
-    def __init__(self, where: str, paths: Sequence[Path], format: str = "Arrow IPC") -> None:  # noqa: A002
+    def __init__(self, where: str, items: Sequence[Location], format: str = "Arrow IPC") -> None:  # noqa: A002
         self.where = where
         self.format = format
-        self.paths = paths
+        self.items = items
         self.fields: Sequence[Field] = []
-        if paths:
-            with reading(str(paths[0]), ADVICE):
-                self.fields = schema_fields(_open(paths[0], None).schema)
+        if items:
+            with reading(str(items[0]), ADVICE):
+                self.fields = schema_fields(_open(items[0], None).schema)
 
-    def read(self, field: Field) -> Iterator[pa.ChunkedArray]:
+    def read(self, field: Field, skip: int = 0) -> Iterator[pa.ChunkedArray]:
         """Yield the column of each file."""
-        for path in self.paths:
-            with reading(str(path), ADVICE):
-                column = read_column(path, field.path)
+        for item in self.items[skip:]:
+            with reading(str(item), ADVICE):
+                column = _column(item, field)
             yield column
+
+    def sample(self, field: Field) -> Iterator[tuple[int, pa.ChunkedArray]]:
+        """Yield the start of the first record batch."""
+        import pyarrow as pa
+
+        if not self.items:
+            return
+        with reading(str(self.items[0]), ADVICE):
+            reader = _open(self.items[0], [_top(self.items[0], field)])
+            stream = hasattr(reader, "read_next_batch")
+            if not stream and not reader.num_record_batches:
+                return
+            batch = next(iter(reader), None) if stream else reader.get_batch(0)
+            if batch is None:
+                return
+            part = nested(pa.Table.from_batches([batch]), field.path).slice(0, 256)
+        yield 0, part
+
+    def stamp(self) -> str:
+        """Return sizes and times of the files."""
+        return "\n".join(item.stamp() for item in self.items)
+
+    def folder(self) -> str | None:
+        """Return the folder of the first file."""
+        local = self.items[0].local if self.items else None
+        return str(local.parent) if local else None
 
 
 def open(source: Any) -> IpcSource | None:  # noqa: A001 - the name of the format's entry point
-    """Open a path whose first bytes are those of an Arrow file or stream."""
-    path = as_path(source)
-    if path is None or not path.is_file():
+    """Open files that start as Arrow files or streams do, or a folder of *.arrow or *.feather files."""
+    if not isinstance(source, Paths):
         return None
-    start = first_bytes(path)
-    if start.startswith((FILE_MAGIC, STREAM_MAGIC)):
-        return IpcSource(str(path), [path])
+    if source.folder:
+        items = source.folder.files("*.arrow", "*.feather", "*.ipc")
+        return IpcSource(source.where, items) if items else None
+    if source.starting(FILE_MAGIC, STREAM_MAGIC):
+        return IpcSource(source.where, source.items)
+    if source.starting(OLD_FEATHER):
+        raise LengthwiseError(f"{source.where} is a Feather file of version 1; write it again with version 2")
     return None
 
 
-def read_column(path: Path, name: str) -> pa.ChunkedArray:
-    """Return one column of a file; the others stay unread."""
-    schema = _open(path, None).schema
-    top = next((i for i, top in enumerate(schema.names) if name == top or name.startswith(f"{top}.")), None)
-    if top is None:
+def _column(item: Location, field: Field) -> pa.ChunkedArray:
+    return nested(_open(item, [_top(item, field)]).read_all(), field.path)
+
+
+def _top(item: Location, field: Field) -> int:
+    """Return the index of the top-level column that holds a field, in a file that must have it."""
+    schema = _open(item, None).schema
+    index = top_level(schema, field.path)
+    if index is None or field.kind not in {found.kind for found in schema_fields(schema) if found.path == field.path}:
         raise LengthwiseError(
-            f"{path} has no column {name!r}, which the first file of the dataset has; write all with one schema"
+            f"{item} has no {field.kind} column {field.path!r}, which the first file has; write all with one schema"
         )
-    return nested(_open(path, [top]).read_all(), name)
+    return index
 
 
-def _open(path: Path, included: list[int] | None) -> Any:
+def open_file(path: str) -> Any:
+    """Return the reader of a file or a stream."""
+    return _open(Location(path), None)
+
+
+def _open(item: Location, included: list[int] | None) -> Any:
     import pyarrow as pa
 
-    file = mapped(path)
     options = pa.ipc.IpcReadOptions(included_fields=included)
-    if first_bytes(path).startswith(FILE_MAGIC):
+    file = item.open()
+    if item.head().startswith(FILE_MAGIC):
         return pa.ipc.open_file(file, options=options)
     return pa.ipc.open_stream(file, options=options)

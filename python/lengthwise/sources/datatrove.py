@@ -1,0 +1,67 @@
+"""datatrove's tokenized files: `*.ds.index` holds where each document ends, in tokens, as little-endian uint64.
+
+Source: `datatrove/pipeline/tokens/tokenizer.py` in https://github.com/huggingface/datatrove
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from lengthwise._core import LengthwiseError
+from lengthwise.sources.base import Field, Source
+from lengthwise.sources.files import Location, Paths
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    import numpy.typing as npt
+
+SUFFIX: Final = ".ds.index"
+
+
+class DatatroveSource(Source):
+    """The documents of one or several index files."""
+
+    format = "datatrove index"
+    fields = (Field("document_ends", "integer", "uint64"),)
+
+    def __init__(self, where: str, items: Sequence[Location]) -> None:
+        self.where = where
+        self.items = items
+        for item in items:
+            if item.size() % 8:
+                raise LengthwiseError(f"{item} has {item.size()} bytes, not a multiple of 8; it may be truncated")
+        self.rows = sum(item.size() // 8 for item in items)
+
+    def read(self, field: Field, skip: int = 0) -> Iterator[npt.NDArray[np.uint32]]:  # noqa: ARG002 - there is only one
+        """Yield the differences of the ends, file by file."""
+        for item in self.items[skip:]:
+            ends = np.frombuffer(item.bytes(), "<u8")
+            if np.any(ends[1:] < ends[:-1]):
+                raise LengthwiseError(f"{item} holds document ends that do not ascend; it may be damaged")
+            yield np.diff(ends, prepend=np.uint64(0))
+
+    def stamp(self) -> str:
+        """Return sizes and times of the files."""
+        return "\n".join(item.stamp() for item in self.items)
+
+    def folder(self) -> str | None:
+        """Return the folder of the first file."""
+        local = self.items[0].local
+        return str(local.parent) if local else None
+
+
+def open(source: Any) -> DatatroveSource | None:  # noqa: A001 - the name of the format's entry point
+    """Open `*.ds.index` files, the ones beside `*.ds` files, or a folder of them."""
+    if not isinstance(source, Paths):
+        return None
+    if source.folder:
+        items = source.folder.files(f"*{SUFFIX}")
+        return DatatroveSource(source.where, items) if items else None
+    if source.ending(SUFFIX):
+        return DatatroveSource(source.where, source.items)
+    if source.ending(".ds"):
+        return DatatroveSource(source.where, [item.sibling(f"{item.name}.index") for item in source.items])
+    return None

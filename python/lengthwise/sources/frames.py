@@ -1,0 +1,103 @@
+"""pandas and polars frames and DuckDB relations: only the one column leaves the library that holds it.
+
+All of them speak the Arrow C interface, but a lazy query would be run for all of its columns, and a pandas frame would
+be converted whole; so the column is projected first.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from lengthwise.sources.arrow import ArrowSource, schema_fields
+from lengthwise.sources.base import Field, Source, reading
+from lengthwise.sources.sequences import SequenceSource
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+ADVICE = "check that the query runs"
+
+
+class QuerySource(Source):
+    """A lazy query: the plan for one column is run when it is read.
+
+    Args:
+        where: what it is, for messages.
+        empty: an Arrow table with its columns and no rows.
+        project: a function from a column's name to an object that speaks the Arrow C interface.
+    """
+
+    format = "query"
+    reads_values = True
+
+    def __init__(self, where: str, empty: Any, project: Any) -> None:
+        self.where = where
+        self.project = project
+        self.fields = schema_fields(empty.schema)
+
+    def read(self, field: Field, skip: int = 0) -> Iterator[Any]:
+        """Yield the column."""
+        import pyarrow as pa
+
+        if skip:
+            return
+        with reading(self.where, ADVICE):
+            top = next(found.path for found in self.fields if f"{field.path}.".startswith(f"{found.path}."))
+            source = ArrowSource(self.where, pa.table(self.project(top)))
+        yield from source.read(field)
+
+
+def open(source: Any) -> Source | None:  # noqa: A001 - the name of the format's entry point
+    """Open a frame or a relation, by the library its type comes from."""
+    library, kind = type(source).__module__.split(".")[0], type(source).__name__
+    where = f"{library}.{kind}"
+    if (library, kind) == ("polars", "LazyFrame"):
+        with reading(where, ADVICE):
+            empty = source.limit(0).collect().to_arrow()
+        return QuerySource(where, empty, lambda name: source.select(name).collect(engine="streaming").to_arrow())
+    if (library, kind) == ("duckdb", "DuckDBPyRelation") or library == "_duckdb":
+        with reading(where, ADVICE):
+            import pyarrow as pa
+
+            empty = pa.table(source.limit(0))
+        return QuerySource(where, empty, lambda name: source.project('"' + name.replace('"', '""') + '"'))
+    if library == "pandas" and kind in {"DataFrame", "Series"}:
+        columns = {str(name): source[name] for name in source} if kind == "DataFrame" else {"": source}
+        with reading(where, "check its columns"):
+            return PandasSource(where, {name: _pandas_column(series) for name, series in columns.items()})
+    return None
+
+
+class PandasSource(SequenceSource):
+    """The columns of a pandas frame: Arrow or numpy arrays, as pandas holds them."""
+
+    format = "pandas"
+
+    def __init__(self, where: str, columns: dict[str, Any]) -> None:
+        import pyarrow as pa
+
+        self.arrow = {name: column for name, column in columns.items() if isinstance(column, pa.ChunkedArray)}
+        super().__init__(where, {name: column for name, column in columns.items() if name not in self.arrow})
+        if self.arrow:
+            table = pa.table(self.arrow)
+            found = {field.path: field for field in [*self.fields, *schema_fields(table.schema)]}
+            self.fields = [found[path] for path in [*columns, *(path for path in found if path not in columns)]]
+            self.rows = table.num_rows
+
+    def read(self, field: Field, skip: int = 0) -> Iterator[Any]:
+        """Yield the column."""
+        import pyarrow as pa
+
+        if field.path in self.columns:
+            yield from super().read(field, skip)
+        else:
+            yield from ArrowSource(self.where, pa.table(self.arrow)).read(field, skip)
+
+
+def _pandas_column(series: Any) -> Any:
+    import pyarrow as pa
+
+    if type(series.dtype).__module__.startswith("pandas") and hasattr(series.array, "__arrow_array__"):
+        array = series.array.__arrow_array__()
+        return array if isinstance(array, pa.ChunkedArray) else pa.chunked_array([array])
+    return series.to_numpy()

@@ -1,0 +1,123 @@
+"""JSON lines: one object a line, with a list of tokens or a stored length.
+
+A length pass: every byte is parsed, by pyarrow and in blocks, but only the one column is converted. Compressed files
+(.gz, .bz2, .zst, .lz4) are decompressed on the way.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any, Final
+
+from lengthwise._core import LengthwiseError
+from lengthwise.sources.arrow import kind_of, nested
+from lengthwise.sources.base import Field, Source, reading
+from lengthwise.sources.files import Location, Paths
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    import pyarrow as pa
+
+ENDINGS: Final = ("", ".gz", ".bz2", ".zst", ".lz4")
+SUFFIXES: Final = tuple(f"{name}{end}" for name in (".jsonl", ".ndjson", ".json") for end in ENDINGS)
+ADVICE: Final = "write one object a line, all of one shape"
+#: Lines that are looked at to learn the columns.
+LINES: Final = 64
+BLOCK: Final = 1 << 24
+
+
+class JsonLinesSource(Source):
+    """One dataset in one or several JSON lines files."""
+
+    format = "JSON lines"
+    reads_values = True
+
+    def __init__(self, where: str, items: Sequence[Location]) -> None:
+        self.where = where
+        self.items = items
+        self.types = _types(items[0])
+        self.fields = [Field(name, kind_of(type_), str(type_)) for name, type_ in self.types.items()]
+
+    def read(self, field: Field, skip: int = 0) -> Iterator[pa.ChunkedArray]:
+        """Yield the column of each file, block by block."""
+        for item in self.items:
+            with reading(str(item), ADVICE):
+                for table in _tables(item, field.path, self.types[field.path]):
+                    if skip:
+                        skip -= 1
+                        continue
+                    yield nested(table, field.path)
+
+    def stamp(self) -> str:
+        """Return sizes and times of the files."""
+        return "\n".join(item.stamp() for item in self.items)
+
+    def folder(self) -> str | None:
+        """Return the folder of the first file."""
+        local = self.items[0].local
+        return str(local.parent) if local else None
+
+
+def open(source: Any) -> JsonLinesSource | None:  # noqa: A001 - the name of the format's entry point
+    """Open files called *.jsonl, *.ndjson or *.json, compressed or not, or a folder of *.jsonl files."""
+    if not isinstance(source, Paths):
+        return None
+    if source.folder:
+        items = source.folder.files("*.jsonl", "*.jsonl.*", "*.ndjson")
+        return JsonLinesSource(source.where, items) if items else None
+    return JsonLinesSource(source.where, source.items) if source.ending(*SUFFIXES) else None
+
+
+def _stream(item: Location) -> Any:
+    import pyarrow as pa
+
+    suffix = item.name.rsplit(".", 1)[-1]
+    compression = {"gz": "gzip", "bz2": "bz2", "zst": "zstd", "lz4": "lz4"}.get(suffix)
+    file = item.open()
+    return pa.CompressedInputStream(file, compression) if compression else file
+
+
+def _types(item: Location) -> dict[str, pa.DataType]:
+    """Return the Arrow type of each key, from the first lines of a file."""
+    import pyarrow as pa
+
+    if item.size() == 0:
+        raise LengthwiseError(f"{item} is empty (0 bytes); write it again")
+    with reading(str(item), ADVICE):
+        start = _stream(item).read(BLOCK)
+        lines = [line for line in start.split(b"\n") if line.strip()]
+        if len(lines) > 1 and len(start) == BLOCK:
+            lines.pop()
+        rows = [json.loads(line) for line in lines[:LINES]]
+        if not rows or not all(isinstance(row, dict) for row in rows):
+            raise LengthwiseError(f"{item} does not hold one JSON object a line; {ADVICE}")
+        columns = {key: [row.get(key) for row in rows] for row in rows for key in row}
+        return {key: _without_null(pa.array(values).type) for key, values in columns.items() if _plain(values)}
+
+
+def _plain(values: list[Any]) -> bool:
+    kinds = {type(value) for value in values if value is not None}
+    return len(kinds) <= 1
+
+
+def _without_null(type_: pa.DataType) -> pa.DataType:
+    # Lists that are empty in all of the first lines say nothing of their values; tokens are integers.
+    import pyarrow as pa
+
+    if pa.types.is_list(type_) and pa.types.is_null(type_.value_type):
+        return pa.list_(pa.int64())
+    return type_
+
+
+def _tables(item: Location, name: str, type_: pa.DataType) -> Iterator[pa.Table]:
+    import pyarrow as pa
+    import pyarrow.json as pj
+
+    read = pj.ReadOptions(block_size=BLOCK)
+    parse = pj.ParseOptions(explicit_schema=pa.schema([(name, type_)]), unexpected_field_behavior="ignore")
+    if hasattr(pj, "open_json"):
+        for batch in pj.open_json(_stream(item), read_options=read, parse_options=parse):
+            yield pa.Table.from_batches([batch])
+    else:
+        yield pj.read_json(_stream(item), read_options=read, parse_options=parse)

@@ -1,0 +1,67 @@
+"""Lengths in a file of their own: `.npy`, mapped. It is also the sidecar for formats that store none (WebDataset)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from lengthwise._core import LengthwiseError
+from lengthwise.sources.base import Field, Source, reading
+from lengthwise.sources.files import Location, Paths
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    import numpy.typing as npt
+
+MAGIC: Final = b"\x93NUMPY"
+
+
+class NumpySource(Source):
+    """Integers in one or several .npy files."""
+
+    format = "numpy file"
+
+    def __init__(self, where: str, items: Sequence[Location]) -> None:
+        self.where = where
+        self.items = items
+        self.fields = [Field("", "integer", str(_load(items[0]).dtype))]
+
+    def read(self, field: Field, skip: int = 0) -> Iterator[npt.NDArray[Any]]:  # noqa: ARG002 - there is only one
+        """Yield the array of each file, mapped."""
+        for item in self.items[skip:]:
+            yield _load(item)
+
+    def stamp(self) -> str:
+        """Return sizes and times of the files."""
+        return "\n".join(item.stamp() for item in self.items)
+
+    def folder(self) -> str | None:
+        """Return the folder of the first file."""
+        local = self.items[0].local
+        return str(local.parent) if local else None
+
+
+def open(source: Any) -> NumpySource | None:  # noqa: A001 - the name of the format's entry point
+    """Open .npy files; say what to do for WebDataset's, which hold no lengths."""
+    if not isinstance(source, Paths):
+        return None
+    if source.starting(MAGIC):
+        return NumpySource(source.where, source.items)
+    if source.ending(".tar", ".tar.gz") or (source.folder and source.folder.files("*.tar")):
+        raise LengthwiseError(
+            f"{source.where} holds WebDataset shards, which store no lengths; count the tokens when you write the "
+            f"shards, save them with numpy.save, and pass that .npy file"
+        )
+    return None
+
+
+def _load(item: Location) -> npt.NDArray[Any]:
+    from io import BytesIO
+
+    with reading(str(item), "it may be truncated: write it again with numpy.save"):
+        if item.local:
+            array = np.load(item.local, mmap_mode="r", allow_pickle=False)
+            return array.view(np.ndarray) if array.size else np.array(array)
+        return np.load(BytesIO(item.bytes()), allow_pickle=False)  # type: ignore[no-any-return]

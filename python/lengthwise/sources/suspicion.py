@@ -1,0 +1,100 @@
+"""Lengths that are probably not what the user means: a warning that says what was seen.
+
+All lengths equal (samples padded to one length, or the number of a dict's keys), all 0 or 1 (a mask, a flag), or stored
+lengths that disagree with the lists beside them (stored before truncation, or for another tokenizer). Each has trained
+somebody's model on wrong batches without an error.
+"""
+
+from __future__ import annotations
+
+import warnings
+from typing import TYPE_CHECKING, Any, Final, Literal
+
+import numpy as np
+
+from lengthwise._core import LengthwiseError
+from lengthwise.sources.collect import blocks
+from lengthwise.sources.columns import LIST_NAMES
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    import numpy.typing as npt
+
+    from lengthwise.sources.base import Field, Source
+
+Check = Literal["sample", "all", "none"]
+
+#: Below this, equal lengths are no surprise.
+ENOUGH: Final = 32
+
+
+class LengthwiseWarning(UserWarning):
+    """Something that is probably a mistake, but can be meant."""
+
+
+def warn_if_suspicious(source: Source, field: Field, values: npt.NDArray[Any], check: Check) -> None:
+    """Warn about lengths, in the order of the stored table, that look wrong."""
+    if check == "none":
+        return
+    seen = _constant(source, field, values)
+    if seen is None and field.kind == "integer":
+        seen = _disagreement(source, field, values, check)
+    if seen is not None:
+        warnings.warn(LengthwiseWarning(f"{source.where}: {seen}"), stacklevel=4)
+
+
+def _constant(source: Source, field: Field, values: npt.NDArray[Any]) -> str | None:
+    if len(values) < ENOUGH:
+        return None
+    low, high = int(values.min()), int(values.max())
+    if high <= 1:
+        return f"all {len(values)} lengths in {field.path!r} are 0 or 1; is it a flag or a mask?"
+    if low != high:
+        return None
+    columns = sum("." not in other.path for other in source.fields)
+    if high in {columns, columns - 1} and field.kind == "integer":
+        return (
+            f"all {len(values)} lengths in {field.path!r} are {high}, the number of columns; are they lengths of dicts?"
+        )
+    return f"all {len(values)} lengths in {field.path!r} are {high}; were the samples padded or cut to one length?"
+
+
+def _disagreement(source: Source, field: Field, values: npt.NDArray[Any], check: Check) -> str | None:
+    """Return how stored lengths differ from the lists of tokens in the same dataset."""
+    lists = {other.path: other for other in source.fields if other.kind == "list"}
+    tokens = next((lists[name] for name in LIST_NAMES if name in lists), None)
+    if tokens is None or source.once:
+        return None
+    compared = differing = 0
+    example = ""
+    for start, actual, known in _parts(source, tokens, check):
+        stored = values[start : start + len(actual)]
+        if len(stored) != len(actual):
+            raise LengthwiseError(f"{source.where} has {len(values)} {field.path}, but more {tokens.path}")
+        rows = np.flatnonzero((stored != actual) & known)
+        if rows.size and not example:
+            row = int(rows[0])
+            example = f"row {start + row} says {stored[row]}, but has {actual[row]}"
+        compared += len(actual)
+        differing += rows.size
+    if not differing:
+        return None
+    return (
+        f"{field.path!r} disagrees with the sizes of {tokens.path!r} in {differing} of {compared} rows compared "
+        f"({example}); pass column={tokens.path!r} if those are the lengths"
+    )
+
+
+def _parts(
+    source: Source, tokens: Field, check: Check
+) -> Iterator[tuple[int, npt.NDArray[Any], npt.NDArray[np.bool_]]]:
+    whole = ((None, part) for part in source.read(tokens))
+    start = 0
+    for at, part in whole if check == "all" else source.sample(tokens):
+        start = start if at is None else at
+        for block in blocks(part, source.where, start):
+            known = np.ones(len(block.values), bool)
+            known[block.nulls] = False
+            yield start, block.values, known
+            start += len(block.values)

@@ -52,7 +52,7 @@ def _from_object(lengths: Any, name: str) -> npt.NDArray[Any]:
         return array.astype(np.uint32) if array.size == 0 else array
     from lengthwise.lengths import read_lengths
 
-    return read_lengths(lengths)
+    return read_lengths(lengths, check="none")
 
 
 def _not_integers(array: npt.NDArray[Any], name: str) -> str:

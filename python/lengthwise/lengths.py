@@ -211,10 +211,10 @@ def _resolve(
     if policy == "drop":
         return np.delete(values, null_rows, axis=0), null_rows
     if policy == "error":
-        names = " + ".join(repr(field.path) for field in fields)
+        names = " + ".join(repr(field.path) for field in fields if field.path)
         shown = ", ".join(map(str, null_rows[:5])) + (", ..." if null_rows.size > 5 else "")
         raise LengthwiseError(
-            f"column {names} of {source.where} is null in {null_rows.size} rows ({shown}); "
+            f"{f'column {names} of ' if names else ''}{source.where} is null in {null_rows.size} rows ({shown}); "
             f'pass nulls="drop" or nulls="zero", or fill them'
         )
     return values, null_rows

@@ -80,7 +80,7 @@ class Cache:
             values.seek(0, os.SEEK_END)
             with self._path("done").open("a" if done else "w", encoding="utf-8") as journal:
                 for part in columns(source, source.read(field, len(done)), report, start):
-                    values.write(part.values.astype(DTYPE, copy=False))
+                    values.write(part.values.astype(DTYPE, copy=False).data)
                     values.flush()
                     journal.write(json.dumps({"rows": len(part.values), "nulls": part.nulls.tolist()}) + "\n")
                     journal.flush()

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 from fnmatch import fnmatch
-from pathlib import Path, PurePosixPath
+from pathlib import Path, PurePath, PurePosixPath
 from typing import TYPE_CHECKING, Any
 
 from lengthwise._core import LengthwiseError
@@ -68,12 +68,12 @@ class Location:
 
     def files(self, *patterns: str) -> list[Location]:
         """Return the files below this folder whose names match, by path; hidden and underscored ones are left out."""
+        paths: list[PurePath]
         if self.system is not None:
             paths = [PurePosixPath(path) for path in self.system.find(self.path)]
-            root: PurePosixPath = PurePosixPath(self.path)
         else:
             paths = [path for path in Path(self.path).rglob("*") if path.is_file()]
-            root = Path(self.path)
+        root = (PurePosixPath if self.system else Path)(self.path)
         kept = []
         for path in sorted(paths):
             parts = path.parts[len(root.parts) :]

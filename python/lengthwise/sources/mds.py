@@ -166,4 +166,5 @@ def _integers(raw: npt.NDArray[np.uint8], at: npt.NDArray[np.int64], dtype: str)
     width = np.dtype(dtype).itemsize
     if at.size and (int(at.min()) < 0 or int(at.max()) + width > len(raw)):
         raise ValueError(f"it ends after {len(raw)} bytes, but a sample lies at {int(at.max())}")
-    return raw[at[:, None] + np.arange(width)].reshape(-1).view(dtype)
+    found: npt.NDArray[Any] = raw[at[:, None] + np.arange(width)].reshape(-1).view(dtype)
+    return found

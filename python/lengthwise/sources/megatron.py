@@ -50,13 +50,14 @@ class MegatronSource(Source):
 
     def read(self, field: Field, skip: int = 0) -> Iterator[npt.NDArray[np.int32]]:  # noqa: ARG002 - there is only one
         """Yield the stored lengths, mapped."""
+        rows = self.rows or 0
         if skip:
             return
         if self.item.local is None:
-            yield np.frombuffer(self.item.bytes(), "<i4", self.rows, START)
-        elif self.rows:
+            yield np.frombuffer(self.item.bytes(), "<i4", rows, START)
+        elif rows:
             with reading(self.where, ADVICE):
-                mapped = np.memmap(self.item.local, "<i4", "r", START, (self.rows,))
+                mapped = np.memmap(self.item.local, "<i4", "r", START, (rows,))
             yield mapped.view(np.ndarray)
 
     def stamp(self) -> str:

@@ -19,11 +19,10 @@ from lengthwise.sources.arrow import ArrowSource, nested, schema_fields
 from lengthwise.sources.base import Field, Source, reading
 from lengthwise.sources.files import Location, Paths
 from lengthwise.sources.ipc import IpcSource
+from lengthwise.sources.sequences import SequenceSource
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-
-    import pyarrow as pa
 
 FORMAT = "Hugging Face dataset"
 ADVICE = "it may be damaged: save the dataset again"
@@ -54,7 +53,7 @@ class LiveSource(ArrowSource):
 
 
 class IterableSource(Source):
-    """A `datasets.IterableDataset`."""
+    """A `datasets.IterableDataset`: as Arrow where its features are known, else as Python objects."""
 
     format = "Hugging Face iterable dataset"
     reads_values = True
@@ -62,28 +61,21 @@ class IterableSource(Source):
     def __init__(self, dataset: Any) -> None:
         self.where = "datasets.IterableDataset"
         self.dataset = dataset
-        features = dataset.features
-        if features is None:
-            with reading(self.where, "check that it yields rows"):
-                first = next(iter(dataset.with_format("arrow").iter(1)), None)
-            self.fields = [] if first is None else schema_fields(first.schema)
+        self.typed = dataset.features is not None
+        if self.typed:
+            self.fields = schema_fields(dataset.features.arrow_schema)
         else:
-            self.fields = schema_fields(features.arrow_schema)
+            with reading(self.where, "check that it yields rows"):
+                first = next(iter(dataset.with_format(None).iter(1)), {})
+            self.fields = SequenceSource(self.where, first).fields
 
-    def read(self, field: Field, skip: int = 0) -> Iterator[pa.ChunkedArray]:
+    def read(self, field: Field, skip: int = 0) -> Iterator[Any]:
         """Yield the column of each batch; a length pass over the whole stream."""
-        top = next(
-            (
-                found.path
-                for found in self.fields
-                if field.path == found.path or field.path.startswith(f"{found.path}.")
-            ),
-            field.path,
-        )
+        top = next(found.path for found in self.fields if f"{field.path}.".startswith(f"{found.path}."))
         with reading(self.where, "check that every row has the column"):
-            dataset = self.dataset.select_columns([top]).with_format("arrow")
+            dataset = self.dataset.select_columns([top]).with_format("arrow" if self.typed else None)
             for batch in dataset.skip(skip * BATCH).iter(BATCH):
-                yield nested(batch, field.path)
+                yield from [nested(batch, field.path)] if self.typed else SequenceSource(self.where, batch).read(field)
 
 
 def open(source: Any) -> Source | None:  # noqa: A001 - the name of the format's entry point
@@ -106,10 +98,11 @@ def open(source: Any) -> Source | None:  # noqa: A001 - the name of the format's
 
 def _open_live(source: Any) -> Source | None:
     kinds = {base.__name__ for base in type(source).__mro__}
-    if "Dataset" in kinds:
-        return LiveSource(source)
+    # An iterable dataset is made a subclass of torch's Dataset when it is used in torch's format.
     if "IterableDataset" in kinds:
         return IterableSource(source)
+    if "Dataset" in kinds:
+        return LiveSource(source)
     if kinds & {"DatasetDict", "IterableDatasetDict"}:
         splits = list(source)
         if len(splits) == 1:

@@ -111,7 +111,6 @@ def _open(item: Location, included: list[int] | None) -> Any:
     import pyarrow as pa
 
     options = pa.ipc.IpcReadOptions(included_fields=included)
-    file = item.open()
-    if item.head().startswith(FILE_MAGIC):
-        return pa.ipc.open_file(file, options=options)
-    return pa.ipc.open_stream(file, options=options)
+    # Some file systems hand out one file object with one position: look at the head before opening.
+    reader = pa.ipc.open_file if item.head().startswith(FILE_MAGIC) else pa.ipc.open_stream
+    return reader(item.open(), options=options)

@@ -10,13 +10,11 @@ from collections.abc import Iterable, Mapping
 from itertools import chain, islice
 from typing import TYPE_CHECKING, Any, Final
 
-from lengthwise.sources.base import Source, reading
+from lengthwise.sources.base import Field, Source, reading
 from lengthwise.sources.sequences import SequenceSource
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-
-    from lengthwise.sources.base import Field
 
 #: Samples between two reports of progress, and kept at a time.
 BLOCK: Final = 1_000
@@ -38,7 +36,7 @@ class IterableSource(Source):
             first = list(islice(samples, 1))
             # What was taken to learn the columns must not be lost to a source that can be visited only once.
             self.rest = chain(first, samples) if self.once else None
-            self.fields = _columns(where, first).fields if first else []
+            self.fields = _columns(where, first).fields if first else [Field("", "integer", "nothing")]
 
     def read(self, field: Field, skip: int = 0) -> Iterator[Any]:
         """Yield the lengths of some samples at a time."""

@@ -1,0 +1,147 @@
+"""Every Arrow type that gives lengths, whole, sliced, chunked and with nulls, against Python's len."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import lengthwise as lw
+
+ROWS = [[1, 2, 3], [], [4], None, [5, 6]]
+LISTS = [
+    pa.list_(pa.int32()),
+    pa.large_list(pa.int64()),
+    pa.list_view(pa.int32()),
+    pa.large_list_view(pa.uint16()),
+    pa.list_(pa.list_(pa.int8())),
+]
+INTEGERS = [pa.int8(), pa.int16(), pa.int32(), pa.int64(), pa.uint8(), pa.uint16(), pa.uint32(), pa.uint64()]
+
+
+def expected(rows: list[Any]) -> list[int]:
+    return [0 if row is None else len(row) for row in rows]
+
+
+@pytest.mark.parametrize("type_", LISTS, ids=str)
+def test_lists(type_: pa.DataType) -> None:
+    rows: list[Any] = ROWS
+    if pa.types.is_list(type_) and pa.types.is_list(type_.value_type):
+        rows = [None if row is None else [[token] for token in row] for row in ROWS]
+    array = pa.array(rows, type_)
+    for part in (array, array.slice(1), array.slice(1, 3), array.slice(2, 0)):
+        assert lw.read_lengths(part, nulls="zero").tolist() == expected(part.to_pylist())
+    chunked = pa.chunked_array([array.slice(3), array.slice(0, 0), array, array.slice(1, 1)])
+    assert lw.read_lengths(chunked, nulls="zero").tolist() == expected(chunked.to_pylist())
+    assert lw.read_lengths(chunked, nulls="drop").tolist() == [
+        len(row) for row in chunked.to_pylist() if row is not None
+    ]
+
+
+def test_fixed_size_list() -> None:
+    array = pa.array([[1, 2], None, [3, 4]], pa.list_(pa.int32(), 2))
+    assert lw.read_lengths(array, nulls="zero").tolist() == [2, 0, 2]
+    assert lw.read_lengths(array.slice(2)).tolist() == [2]
+
+
+@pytest.mark.parametrize("type_", INTEGERS, ids=str)
+def test_integers_keep_the_stored_type(type_: pa.DataType) -> None:
+    array = pa.array([9, 3, 0, 7], type_)
+    lengths = lw.read_lengths(array.slice(1))
+    assert lengths.tolist() == [3, 0, 7]
+    assert lengths.dtype == type_.to_pandas_dtype()
+    assert lengths.__array_interface__["data"][0] == array.buffers()[1].address + array.type.byte_width
+    assert lw.read_lengths(pa.chunked_array([array, array])).dtype == np.uint32
+
+
+@pytest.mark.parametrize("encode", [lambda array: array.dictionary_encode(), pc.run_end_encode])
+def test_encoded_integers(encode: Any) -> None:
+    array = encode(pa.array([7, 7, 7, 3, 3, 9]))
+    assert lw.read_lengths(array).tolist() == [7, 7, 7, 3, 3, 9]
+    assert lw.read_lengths(array.slice(2, 3)).tolist() == [7, 3, 3]
+    assert lw.read_lengths(pa.chunked_array([array, array.slice(4)])).tolist() == [7, 7, 7, 3, 3, 9, 3, 9]
+
+
+def test_encoded_nulls() -> None:
+    assert lw.read_lengths(pa.array([7, None, 7]).dictionary_encode(), nulls="zero").tolist() == [7, 0, 7]
+    assert lw.read_lengths(pc.run_end_encode(pa.array([7, None])), nulls="drop").tolist() == [7]
+
+
+@pytest.mark.parametrize(
+    "type_",
+    [pa.string(), pa.large_string(), pa.string_view(), pa.binary(), pa.large_binary(), pa.binary_view()],
+    ids=str,
+)
+def test_bytes(type_: pa.DataType) -> None:
+    array = pa.array(["aé", "", None, "b" * 20], pa.string()).cast(type_)
+    assert lw.read_lengths(array, unit="bytes", nulls="zero").tolist() == [3, 0, 0, 20]
+    with pytest.raises(lw.LengthwiseError, match='pass unit="bytes"'):
+        lw.read_lengths(pa.table({"text": array}), "text")
+
+
+def test_fields_of_structs() -> None:
+    rows = [{"input_ids": [1, 2], "deep": {"n.b": 5}}, None, {"input_ids": None, "deep": None}]
+    table = pa.table({"messages": rows, "a.b": [[1], [], [2]]})
+    assert lw.read_lengths(table, "messages.input_ids", nulls="zero").tolist() == [2, 0, 0]
+    assert lw.read_lengths(table, "messages.deep.n.b", nulls="zero").tolist() == [5, 0, 0]
+    assert lw.read_lengths(table, "a.b").tolist() == [1, 0, 1]
+    assert lw.read_lengths(table.slice(2), "a.b").tolist() == [1]
+    with pytest.raises(lw.LengthwiseError, match=r"no column 'messages.tokens'; it has .*messages.input_ids"):
+        lw.read_lengths(table, "messages.tokens")
+
+
+def test_extension_types() -> None:
+    class Tokens(pa.ExtensionType):
+        def __init__(self) -> None:
+            super().__init__(pa.list_(pa.int32()), "lengthwise.test.tokens")
+
+        def __arrow_ext_serialize__(self) -> bytes:
+            return b""
+
+        @classmethod
+        def __arrow_ext_deserialize__(cls, storage: pa.DataType, serialized: bytes) -> Tokens:
+            return cls()
+
+    array = pa.ExtensionArray.from_storage(Tokens(), pa.array([[1, 2], []], pa.list_(pa.int32())))
+    assert lw.read_lengths(pa.table({"input_ids": array})).tolist() == [2, 0]
+
+
+def test_several_columns() -> None:
+    table = pa.table({"prompt": [[1], [2, 3], None], "answer": [[], [1], [2]]})
+    names = ["prompt", "answer"]
+    summed = lw.read_lengths(table.slice(0, 2), names)
+    assert (summed.tolist(), summed.dtype, summed.column) == ([1, 3], np.uint32, "prompt + answer")
+    stacked = lw.read_lengths(table, names, combine="stack", nulls="drop")
+    assert stacked.tolist() == [[1, 0], [2, 1]]
+    assert stacked.info is not None
+    assert stacked.info.nulls.tolist() == [2]
+    assert lw.read_lengths(table, names, nulls="zero").tolist() == [1, 3, 1]
+    with pytest.raises(
+        lw.LengthwiseError, match=r"column 'prompt' \+ 'answer' of pyarrow.Table is null in 1 rows \(2\)"
+    ):
+        lw.read_lengths(table, names)
+    with pytest.raises(lw.LengthwiseError, match="names no column"):
+        lw.read_lengths(table, [])
+
+
+@given(
+    st.lists(st.lists(st.one_of(st.none(), st.lists(st.integers(0, 9), max_size=4)), max_size=6), max_size=4),
+    st.sampled_from(LISTS[:4]),
+    st.integers(0, 8),
+    st.integers(0, 8),
+)
+def test_any_chunks_and_slices(chunks: list[list[Any]], type_: pa.DataType, start: int, length: int) -> None:
+    part = pa.chunked_array([pa.array(chunk, type_) for chunk in chunks], type_).slice(start, length)
+    assert lw.read_lengths(part, nulls="zero", check="none").tolist() == expected(part.to_pylist())
+
+
+def test_offsets_that_fall_are_refused() -> None:
+    falling = pa.py_buffer(np.array([0, 2, 1, 2], np.int32))
+    array = pa.Array.from_buffers(pa.list_(pa.int32()), 3, [None, falling], children=[pa.array([1, 2], pa.int32())])
+    with pytest.raises(lw.LengthwiseError, match=r"row 1 of pyarrow.ListArray has length -1"):
+        lw.read_lengths(array)

@@ -121,7 +121,8 @@ def test_lance(tmp_path: Path) -> None:
 def test_npy_and_webdataset(tmp_path: Path) -> None:
     np.save(tmp_path / "lengths.npy", np.array(LENGTHS, np.uint16))
     lengths = lw.read_lengths(tmp_path / "lengths.npy")
-    assert (lengths.tolist(), lengths.dtype) == (LENGTHS, np.uint16)
+    assert lengths.tolist() == LENGTHS
+    assert lengths.dtype == np.uint16
     (tmp_path / "shard-000000.tar").write_bytes(b"\0" * 1024)
     with pytest.raises(lw.LengthwiseError, match=r"WebDataset shards, which store no lengths.*numpy.save"):
         lw.read_lengths(tmp_path / "shard-000000.tar")

@@ -66,7 +66,7 @@ class IterableSource(Source):
             self.fields = schema_fields(dataset.features.arrow_schema)
         else:
             with reading(self.where, "check that it yields rows"):
-                first = next(iter(dataset.with_format(None).iter(1)), {})
+                first: dict[str, Any] = next(iter(dataset.with_format(None).iter(1)), {})
             self.fields = SequenceSource(self.where, first).fields
 
     def read(self, field: Field, skip: int = 0) -> Iterator[Any]:

@@ -7,6 +7,8 @@ from lengthwise.compare import Comparison, compare
 from lengthwise.histogram import Histogram
 from lengthwise.layouts import Padded
 from lengthwise.lengths import Inspection, Lengths, LengthsInfo, inspect, read_lengths
+from lengthwise.lengths import Lengths, read_lengths
+from lengthwise.packed import Packed
 from lengthwise.packing import Packs, pack
 from lengthwise.plan import Plan
 from lengthwise.plan_file import read_plan
@@ -25,6 +27,7 @@ __all__ = [
     "LengthwiseError",
     "LengthwiseWarning",
     "Mixing",
+    "Packed",
     "Packs",
     "Padded",
     "Parts",

@@ -41,7 +41,7 @@ class Packer:
     ) -> Packer: ...
     def __len__(self) -> int: ...
     def packs(
-        self, lengths: Lengths
+        self, lengths: Lengths, seed: int | None
     ) -> tuple[
         npt.NDArray[np.uint32], npt.NDArray[np.int64], npt.NDArray[np.uint32] | None, npt.NDArray[np.uint32]
     ]: ...
@@ -49,6 +49,39 @@ class Packer:
     def lower_bound(self) -> int: ...
     @property
     def real_tokens(self) -> int: ...
+
+@final
+class PackedPlanner:
+    """Everything about the packed epochs of one set of lengths that is the same in each."""
+
+    def __new__(
+        cls,
+        lengths: Lengths,
+        *,
+        capacity: int,
+        method: str,
+        max_samples: int,
+        multiple_of: int,
+        pad_to: str,
+        seed: int,
+        world_size: int,
+        overlong: str,
+        remainder: str,
+    ) -> PackedPlanner: ...
+    def plan(
+        self, lengths: Lengths, epoch: int
+    ) -> tuple[
+        npt.NDArray[np.uint32] | npt.NDArray[np.uint64],
+        npt.NDArray[np.int64],
+        npt.NDArray[np.uint32],
+        npt.NDArray[np.uint32],
+        npt.NDArray[np.uint32] | None,
+        dict[str, int],
+    ]:
+        """One epoch: (indices, starts, sizes, padded lengths, segments or None, accounts)."""
+
+    @property
+    def lower_bound(self) -> int: ...
 
 @final
 class PaddedPlanner:

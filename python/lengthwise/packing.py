@@ -117,6 +117,7 @@ def pack(
     max_samples: int | None = None,
     multiple_of: int = 1,
     overlong: PackOverlong = "error",
+    seed: int | None = None,
 ) -> Packs:
     """Lay samples end to end in as few rows of `capacity` tokens as the method finds.
 
@@ -136,10 +137,11 @@ def pack(
             `"truncate"` it to its first `capacity` tokens; or `"split"` it into pieces of `capacity` tokens, whose
             remainder is packed with the rest, so that no other sample is cut (Ding et al., ICML 2024). Where
             `multiple_of` does not divide `capacity`, the largest multiple below takes its place.
+        seed: 0 to 2**64 - 1: which sample takes which of the places of its size is drawn at random, with the same
+            sizes in every pack; or None for ascending order.
 
     Returns:
-        Packs, deterministic: the same for the same arguments on every machine. Samples of one size take their places in
-        ascending order.
+        Packs, deterministic: the same for the same arguments on every machine.
 
     Raises:
         LengthwiseError: an argument that cannot be used, or an over-long sample under `"error"`; the message says
@@ -163,16 +165,18 @@ def pack(
     packer = Packer(
         lengths,
         capacity=capacity,
-        method=_one_of(method, "method", get_args(PackMethod)),
+        method=one_of(method, "method", get_args(PackMethod)),
         max_samples=NO_CAP if max_samples is None else as_integer(max_samples, "max_samples", 1, NO_CAP - 1, "or None"),
         multiple_of=as_integer(multiple_of, "multiple_of", 1, capacity, "pass 1 for no alignment"),
-        overlong=_one_of(overlong, "overlong", get_args(PackOverlong)),
+        overlong=one_of(overlong, "overlong", get_args(PackOverlong)),
     )
-    indices, offsets, segments, dropped = packer.packs(lengths)
+    seed = None if seed is None else as_integer(seed, "seed", 0, 2**64 - 1, "or None")
+    indices, offsets, segments, dropped = packer.packs(lengths, seed)
     return Packs(indices, offsets, segments, capacity, packer.real_tokens, packer.lower_bound, dropped, method)
 
 
-def _one_of(value: Any, name: str, choices: tuple[str, ...]) -> str:
+def one_of(value: Any, name: str, choices: tuple[str, ...]) -> str:
+    """Return `value` if it is one of `choices`; else a LengthwiseError lists them."""
     if not isinstance(value, str) or value not in choices:
         listed = ", ".join(repr(choice) for choice in choices)
         raise LengthwiseError(f"{name} is {value!r:.60}, but must be one of {listed}")

@@ -29,7 +29,7 @@ mod _core {
     #[pymodule_export]
     use crate::measure::{batchmates, in_running_order, real_tokens};
     #[pymodule_export]
-    use crate::pack::Packer;
+    use crate::pack::{PackedPlanner, Packer};
     #[pymodule_export]
     use crate::plan::{PaddedPlanner, fingerprint};
 

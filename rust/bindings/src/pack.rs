@@ -1,14 +1,15 @@
 //! Packs: samples laid end to end in rows of a fixed capacity.
 #![expect(clippy::needless_pass_by_value, reason = "PyO3 hands extracted arguments over by value")]
 
-use lengthwise_core::Overlong;
-use lengthwise_core::pack::{Method, PackOptions, Packer as Decided, Packs};
+use lengthwise_core::pack::{self, Method, PackOptions, Packer as Decided, Packs, PadPack};
+use lengthwise_core::rng::{Key, Stream};
+use lengthwise_core::{Overlong, Settings};
 use numpy::{IntoPyArray, PyArray1, PyArray2, PyArrayMethods};
 use pyo3::prelude::*;
 
 use crate::arrays::{Lengths, with_lengths};
 use crate::enter::enter;
-use crate::plan::choice;
+use crate::plan::{PlanArrays, REMAINDER, choice, hand_over as hand_over_plan};
 
 const METHODS: &[(&str, Method)] =
     &[("best_fit", Method::BestFit), ("first_fit", Method::FirstFit), ("next_fit", Method::NextFit)];
@@ -18,6 +19,7 @@ const OVERLONG: &[(&str, Overlong)] = &[
     ("drop", Overlong::Drop),
     ("truncate", Overlong::Truncate),
     ("split", Overlong::Split),
+    ("alone", Overlong::Alone),
 ];
 
 /// A packing that has been decided, ready to name samples as often as is wanted.
@@ -51,8 +53,11 @@ impl Packer {
     }
 
     /// The packs: (indices, offsets, segments or None, dropped).
-    fn packs<'py>(&self, py: Python<'py>, lengths: Lengths<'py>) -> PyResult<PackArrays<'py>> {
-        let packs = with_lengths!(&lengths, slice => enter(py, |interrupt| self.inner.packs_of(slice, interrupt)))?;
+    fn packs<'py>(&self, py: Python<'py>, lengths: Lengths<'py>, seed: Option<u64>) -> PyResult<PackArrays<'py>> {
+        let key = seed.map(|seed| Key::new(seed, 0, Stream::Packs));
+        let packs = with_lengths!(&lengths, slice => enter(py, |interrupt| {
+            self.inner.packs_of(slice, key, interrupt)
+        }))?;
         hand_over(py, packs)
     }
 
@@ -68,6 +73,55 @@ impl Packer {
     #[getter]
     fn real_tokens(&self) -> u64 {
         self.inner.real_tokens()
+    }
+}
+
+/// Everything about the packed epochs of one set of lengths that is the same in each.
+#[pyclass(frozen, module = "lengthwise._core")]
+pub(crate) struct PackedPlanner {
+    inner: pack::PackedPlanner,
+}
+
+#[pymethods]
+impl PackedPlanner {
+    #[new]
+    #[pyo3(signature = (lengths, *, capacity, method, max_samples, multiple_of, pad_to, seed, world_size, overlong,
+                        remainder))]
+    #[expect(clippy::too_many_arguments, reason = "a keyword-only constructor")]
+    fn new(
+        py: Python<'_>,
+        lengths: Lengths<'_>,
+        capacity: u32,
+        method: &str,
+        max_samples: u32,
+        multiple_of: u32,
+        pad_to: &str,
+        seed: u64,
+        world_size: u32,
+        overlong: &str,
+        remainder: &str,
+    ) -> PyResult<Self> {
+        let overlong = choice("overlong", overlong, OVERLONG)?;
+        let options =
+            PackOptions { capacity, method: choice("method", method, METHODS)?, max_samples, multiple_of, overlong };
+        let pad_to = choice("pad_to", pad_to, &[("capacity", PadPack::Capacity), ("fill", PadPack::Fill)])?;
+        let remainder = choice("remainder", remainder, REMAINDER)?;
+        let settings = Settings { seed, world_size, overlong, remainder };
+        let inner = with_lengths!(&lengths, slice => enter(py, |interrupt| {
+            pack::PackedPlanner::new(slice, options, pad_to, settings, interrupt)
+        }))?;
+        Ok(Self { inner })
+    }
+
+    /// One epoch: (indices, starts, sizes, padded lengths, segments or None, accounts).
+    fn plan<'py>(&self, py: Python<'py>, lengths: Lengths<'py>, epoch: u64) -> PyResult<PlanArrays<'py>> {
+        let plan = with_lengths!(&lengths, slice => enter(py, |interrupt| self.inner.plan(slice, epoch, interrupt)))?;
+        hand_over_plan(py, plan)
+    }
+
+    #[getter]
+    fn lower_bound(&self) -> u64 {
+        self.inner.lower_bound()
     }
 }
 

@@ -8,6 +8,10 @@ use pyo3::types::PyDict;
 use crate::arrays::{Lengths, with_lengths};
 use crate::enter::{LengthwiseError, enter};
 
+/// What happens to batches that do not divide by the number of ranks.
+pub(crate) const REMAINDER: &[(&str, core::Remainder)] =
+    &[("split", core::Remainder::Split), ("repeat", core::Remainder::Repeat), ("drop", core::Remainder::Drop)];
+
 /// Everything about the epochs of one layout over one set of lengths that is the same in each.
 #[pyclass(frozen, module = "lengthwise._core")]
 pub(crate) struct PaddedPlanner {
@@ -75,15 +79,7 @@ impl PaddedPlanner {
                     ("alone", core::Overlong::Alone),
                 ],
             )?,
-            remainder: choice(
-                "remainder",
-                remainder,
-                &[
-                    ("split", core::Remainder::Split),
-                    ("repeat", core::Remainder::Repeat),
-                    ("drop", core::Remainder::Drop),
-                ],
-            )?,
+            remainder: choice("remainder", remainder, REMAINDER)?,
         };
         let inner = with_lengths!(&lengths, slice => enter(py, |interrupt| {
             core::Planner::new(slice, layout, settings, interrupt)
@@ -114,7 +110,7 @@ pub(crate) fn fingerprint(py: Python<'_>, lengths: Lengths<'_>) -> PyResult<Stri
 }
 
 type Table<'py, T> = Bound<'py, PyArray1<T>>;
-type PlanArrays<'py> = (
+pub(crate) type PlanArrays<'py> = (
     Bound<'py, PyAny>,
     Table<'py, i64>,
     Table<'py, u32>,
@@ -123,7 +119,7 @@ type PlanArrays<'py> = (
     Bound<'py, PyDict>,
 );
 
-fn hand_over<I: numpy::Element>(py: Python<'_>, plan: core::Plan<I>) -> PyResult<PlanArrays<'_>> {
+pub(crate) fn hand_over<I: numpy::Element>(py: Python<'_>, plan: core::Plan<I>) -> PyResult<PlanArrays<'_>> {
     let batches = &plan.batches;
     let starts: Vec<i64> = batches.iter().map(|batch| batch.start as i64).collect();
     let sizes: Vec<u32> = batches.iter().map(|batch| batch.size).collect();

@@ -20,6 +20,7 @@ mod overlong;
 pub mod pack;
 pub mod plan;
 mod ranks;
+mod raw;
 pub mod rng;
 mod scatter;
 pub mod shuffle;

@@ -8,6 +8,9 @@
 //! Cost: one pass over the lengths to count, one to group, O(distinct lengths) between; a table of `longest + 1` entries
 //! while that stays below a few million, a sort of the lengths above.
 
+use crate::raw::zeros;
+use crate::rng::Key;
+use crate::shuffle::shuffle;
 use crate::{Error, Histogram, Interrupt, Length, Overlong, Result};
 
 /// Lengths that a table may span; above, a sample's length is looked up among the distinct ones.
@@ -48,8 +51,8 @@ pub(crate) struct Sorted {
     pub(crate) whole_pieces: u64,
     /// Tokens that are packed: all, less those of samples that were dropped or cut short.
     pub(crate) real_tokens: u64,
-    /// Whether any sample is longer than `usable`.
-    pub(crate) any_overlong: bool,
+    /// Samples longer than `usable`.
+    pub(crate) overlong: u64,
     samples: usize,
     /// Distinct lengths, ascending, where there are too many possible ones for a table.
     distinct: Option<Vec<u32>>,
@@ -64,6 +67,18 @@ pub(crate) struct Grouped {
     pub(crate) samples: Vec<u32>,
     /// How many of them have a class.
     pub(crate) in_classes: usize,
+}
+
+impl Grouped {
+    /// Give every sample of a class any place of the class with the same probability.
+    pub(crate) fn shuffle(&mut self, classes: &Classes, key: Key) {
+        let mut rest = self.samples.as_mut_slice();
+        for (class, &count) in classes.counts.iter().enumerate() {
+            let (samples, others) = rest.split_at_mut(count as usize);
+            shuffle(samples, key.child(class as u64));
+            rest = others;
+        }
+    }
 }
 
 impl Sorted {
@@ -96,7 +111,7 @@ impl Sorted {
             usable,
             whole_pieces: 0,
             real_tokens: 0,
-            any_overlong: longest > usable,
+            overlong: 0,
             samples: lengths.len(),
             starts: Vec::new(),
             distinct: (longest as usize >= TABLE).then(|| histogram.lengths().to_vec()),
@@ -111,6 +126,7 @@ impl Sorted {
         let mut entries: Vec<(Option<u32>, u32, usize, u32)> = Vec::with_capacity(histogram.distinct());
         for (rank, (length, count)) in histogram.iter().enumerate() {
             let packed = self.packed_tokens(length, overlong);
+            self.overlong += if length > self.usable { count } else { 0 };
             if length > self.usable && overlong == Overlong::Split {
                 self.whole_pieces += count * u64::from(length / self.usable);
                 self.real_tokens += count * u64::from(length);
@@ -154,26 +170,21 @@ impl Sorted {
         }
     }
 
-    /// The sample numbers by class; `lengths` are those that were counted.
+    /// The sample numbers by class, ascending inside; `lengths` are those that were counted.
     ///
     /// # Errors
     /// Other lengths than those that were counted, or the caller's interrupt.
     pub(crate) fn group<L: Length>(&self, lengths: &[L], interrupt: Interrupt<'_>) -> Result<Grouped> {
-        let changed = || Error::invalid("lengths are not those that were counted; plan again from the new lengths");
         if lengths.len() != self.samples {
             return Err(changed());
         }
-        let mut samples = vec![0_u32; lengths.len()];
+        let mut samples = zeros::<u32>(lengths.len());
         let mut next = self.starts.clone();
-        let mut number = 0_u32;
+        let mut number = 0;
         for chunk in lengths.chunks(CHUNK) {
             interrupt.check()?;
             for &length in chunk {
-                let index = match &self.distinct {
-                    None => length.into() as usize,
-                    Some(distinct) => distinct.binary_search(&length.into()).map_err(|_| changed())?,
-                };
-                let place = next.get_mut(index).ok_or_else(changed)?;
+                let place = next.get_mut(self.entry(length.into())?).ok_or_else(changed)?;
                 *samples.get_mut(*place as usize).ok_or_else(changed)? = number;
                 *place += 1;
                 number += 1;
@@ -181,6 +192,19 @@ impl Sorted {
         }
         Ok(Grouped { samples, in_classes: self.classes.samples() as usize })
     }
+
+    /// Where `starts` has the entry of a length.
+    #[inline]
+    fn entry(&self, length: u32) -> Result<usize> {
+        match &self.distinct {
+            None => Ok(length as usize),
+            Some(distinct) => distinct.binary_search(&length).map_err(|_| changed()),
+        }
+    }
+}
+
+fn changed() -> Error {
+    Error::invalid("lengths are not those that were counted; plan again from the new lengths")
 }
 
 fn too_long<L: Length>(lengths: &[L], capacity: u32, usable: u32) -> Error {

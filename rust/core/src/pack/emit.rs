@@ -5,6 +5,7 @@
 //! time. Cost: 1 to 2 ns a sample.
 
 use super::recipe::Recipe;
+use crate::raw::zeros;
 use crate::{Interrupt, Result};
 
 /// Rows of the table are written in blocks of about this many samples, which stay in the nearest cache.
@@ -28,11 +29,9 @@ pub(crate) fn emit(recipe: &Recipe, counts: &[u32], samples: &[u32], interrupt: 
         supply.push(class);
         rest = others;
     }
-    let mut rows = Rows { indices: vec![0; samples.len() - rest.len()], offsets: Vec::new() };
-    rows.offsets.reserve_exact(recipe.len() as usize + 1);
-    rows.offsets.push(0);
+    let mut rows = Rows { indices: zeros(samples.len() - rest.len()), offsets: zeros(recipe.len() as usize + 1) };
     let (mut table, mut content) = (rows.indices.as_mut_slice(), Vec::new());
-    let (mut offset, mut since_look) = (0_i64, 0);
+    let (mut offset, mut since_look, mut offsets) = (0_i64, 0, rows.offsets.iter_mut().skip(1));
     for &(pack, packs) in &recipe.packs {
         recipe.read(pack, &mut content);
         let width: usize = content.iter().map(|&(_, times)| times as usize).sum();
@@ -45,10 +44,10 @@ pub(crate) fn emit(recipe: &Recipe, counts: &[u32], samples: &[u32], interrupt: 
                 column += times as usize;
             }
         }
-        rows.offsets.extend((0..packs).map(|_| {
+        for stop in offsets.by_ref().take(packs as usize) {
             offset += width as i64;
-            offset
-        }));
+            *stop = offset;
+        }
         since_look += alike.len();
         if since_look > super::classes::CHUNK {
             since_look = 0;

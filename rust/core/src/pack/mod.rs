@@ -9,6 +9,7 @@ mod bounds;
 mod classes;
 mod emit;
 mod first_fit;
+mod layout;
 mod next_fit;
 mod recipe;
 mod rooms;
@@ -19,4 +20,5 @@ mod worst_fit;
 mod tests;
 
 pub use emit::Rows;
+pub use layout::{PackedPlanner, PadPack};
 pub use solve::{Method, PackOptions, Packer, Packs};

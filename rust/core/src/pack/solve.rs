@@ -8,6 +8,7 @@ use super::first_fit::first_fit;
 use super::next_fit::next_fit;
 use super::recipe::Recipe;
 use super::worst_fit;
+use crate::rng::Key;
 use crate::{Error, Interrupt, Length, Overlong, Result};
 
 /// How the packs are decided.
@@ -40,8 +41,8 @@ pub struct PackOptions {
 #[derive(Debug, Clone)]
 pub struct Packer {
     options: PackOptions,
-    sorted: Sorted,
-    recipe: Recipe,
+    pub(super) sorted: Sorted,
+    pub(super) recipe: Recipe,
     lower_bound: u64,
 }
 
@@ -88,15 +89,31 @@ impl Packer {
         self.sorted.real_tokens
     }
 
-    /// Name the samples; `lengths` are those that were decided on.
+    /// Samples longer than a pack.
+    #[must_use]
+    pub fn overlong(&self) -> u64 {
+        self.sorted.overlong
+    }
+
+    /// The options that were decided under.
+    #[must_use]
+    pub fn options(&self) -> &PackOptions {
+        &self.options
+    }
+
+    /// Name the samples; `lengths` are those that were decided on. With a key, which sample takes which of the places of
+    /// its size is drawn at random; the sizes in each pack are the same for every key.
     ///
     /// # Errors
     /// Other lengths, or the caller's interrupt.
-    pub fn packs_of<L: Length>(&self, lengths: &[L], interrupt: Interrupt<'_>) -> Result<Packs> {
-        let grouped = self.sorted.group(lengths, interrupt)?;
+    pub fn packs_of<L: Length>(&self, lengths: &[L], key: Option<Key>, interrupt: Interrupt<'_>) -> Result<Packs> {
+        let mut grouped = self.sorted.group(lengths, interrupt)?;
+        if let Some(key) = key {
+            grouped.shuffle(&self.sorted.classes, key);
+        }
         let mut rows = emit(&self.recipe, &self.sorted.classes.counts, &grouped.samples, interrupt)?;
         let mut packs = Packs { rows: Rows::default(), segments: None, dropped: Vec::new() };
-        if self.sorted.any_overlong {
+        if self.sorted.overlong > 0 {
             match self.options.overlong {
                 Overlong::Error | Overlong::Alone => {}
                 Overlong::Drop => packs.dropped = outside(&grouped),

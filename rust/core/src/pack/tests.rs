@@ -114,7 +114,7 @@ proptest! {
         prop_assume!(multiple_of <= capacity);
         let options = PackOptions { capacity, method, max_samples: cap, multiple_of, overlong };
         let packer = Packer::new(&lengths, options, Interrupt::NEVER).unwrap();
-        let packs = packer.packs_of(&lengths, Interrupt::NEVER).unwrap();
+        let packs = packer.packs_of(&lengths, None, Interrupt::NEVER).unwrap();
         prop_assert_eq!(packs.rows.offsets.len() as u64, packer.packs() + 1);
         prop_assert!(packer.lower_bound() <= packer.packs());
         let mut parts = vec![Vec::new(); lengths.len()];
@@ -161,6 +161,6 @@ fn huge_capacities_and_lengths_need_no_table() {
     };
     let packer = Packer::new(&lengths, options, Interrupt::NEVER).unwrap();
     assert_eq!((packer.packs(), packer.lower_bound()), (3, 3));
-    let packs = packer.packs_of(&lengths, Interrupt::NEVER).unwrap();
+    let packs = packer.packs_of(&lengths, None, Interrupt::NEVER).unwrap();
     assert_eq!(packs.rows.indices.len(), lengths.len());
 }

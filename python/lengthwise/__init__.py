@@ -7,7 +7,6 @@ from lengthwise.compare import Comparison, compare
 from lengthwise.histogram import Histogram
 from lengthwise.layouts import Padded
 from lengthwise.lengths import Inspection, Lengths, LengthsInfo, inspect, read_lengths
-from lengthwise.lengths import Lengths, read_lengths
 from lengthwise.packed import Packed
 from lengthwise.packing import Packs, pack
 from lengthwise.plan import Plan

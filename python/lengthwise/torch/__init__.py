@@ -2,7 +2,17 @@
 
 from lengthwise.torch.collate import PackedCollator, PaddedCollator
 from lengthwise.torch.masks import block_mask, dense_mask, nested
+from lengthwise.torch.resumable import Resumable
 from lengthwise.torch.sampler import BatchSampler
 from lengthwise.torch.segmented import Segmented
 
-__all__ = ["BatchSampler", "PackedCollator", "PaddedCollator", "Segmented", "block_mask", "dense_mask", "nested"]
+__all__ = [
+    "BatchSampler",
+    "PackedCollator",
+    "PaddedCollator",
+    "Resumable",
+    "Segmented",
+    "block_mask",
+    "dense_mask",
+    "nested",
+]

@@ -78,6 +78,7 @@ class BatchSampler(Sampler[list[Any]]):
             raise LengthwiseError(f"epochs is {epochs}, but at least 1 epoch is trained; leave it out if unknown")
         self.rank, self.world_size = find_ranks(rank, world_size, mesh, planned=planner.world_size)
         self.planner = planner
+        self.mesh = mesh
         self.epoch = 0
         self._epochs = epochs
         self._target: int | None = None if epochs else 0

@@ -1,0 +1,137 @@
+"""The transformers Trainer on planned batches: every batch, every epoch, and after a resume."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+import torch
+from datasets import Dataset
+from torch import nn
+from transformers import Trainer, TrainerCallback, TrainingArguments
+
+import lengthwise as lw
+from lengthwise.integrations.transformers import PlannedTrainer
+from lengthwise.torch import PaddedCollator
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+LENGTHS = np.random.default_rng(7).integers(1, 30, 90)
+DATASET = Dataset.from_dict(
+    {
+        "input_ids": [[row] * n for row, n in enumerate(LENGTHS.tolist())],
+        "labels": [[row] * n for row, n in enumerate(LENGTHS.tolist())],
+        "source": ["web"] * len(LENGTHS),
+    }
+)
+
+
+def planner(**options: Any) -> lw.Planner:
+    return lw.Planner(LENGTHS, lw.Padded(max_tokens=120, order="shuffled"), **options)
+
+
+class Model(nn.Module):
+    """Remembers the rows of every batch that it was trained on."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.weight = nn.Parameter(torch.zeros(()))
+        self.rows: list[list[int]] = []
+
+    def forward(self, input_ids: torch.Tensor, labels: torch.Tensor, attention_mask: torch.Tensor) -> Any:
+        assert attention_mask.shape == labels.shape
+        self.rows.append(sorted(input_ids[:, 0].tolist()))
+        return {"loss": self.weight * 0}
+
+
+class PlannedBatches(PlannedTrainer, Trainer):
+    """What a user writes."""
+
+
+class StopAt(TrainerCallback):
+    """Ends the process, as far as the trainer is concerned, after a step."""
+
+    def __init__(self, step: int) -> None:
+        self.step = step
+
+    def on_step_end(self, args: Any, state: Any, control: Any, **_: Any) -> Any:
+        control.should_training_stop = state.global_step >= self.step
+        return control
+
+
+def trainer(folder: Path, model: Model, plan: lw.Planner, *, callbacks: Any = None, **options: Any) -> PlannedBatches:
+    args = TrainingArguments(
+        output_dir=str(folder),
+        use_cpu=True,
+        report_to=[],
+        disable_tqdm=True,
+        logging_strategy="no",
+        dataloader_pin_memory=False,
+        **{"num_train_epochs": 3, "save_strategy": "no", **options},
+    )
+    return PlannedBatches(
+        model, args, train_dataset=DATASET, data_collator=PaddedCollator(0), planner=plan, callbacks=callbacks
+    )
+
+
+def planned(epochs: int, plan: lw.Planner) -> list[list[int]]:
+    """The rows of every batch, where no batch was cut to make the epochs equal."""
+    return [sorted(batch.tolist()) for epoch in range(epochs) for batch in plan.plan(epoch)]
+
+
+def test_it_trains_every_epoch_as_planned(tmp_path: Path) -> None:
+    model = Model()
+    run = trainer(tmp_path, model, planner())
+    run.train()
+    counts = [len(planner().plan(epoch)) for epoch in range(3)]
+    assert len(set(counts)) > 1, "the epochs must differ for this to show anything"
+    assert run.state.max_steps == run.state.global_step == len(model.rows) == 3 * max(counts)
+    for epoch in range(3):
+        rows = model.rows[epoch * max(counts) : (epoch + 1) * max(counts)]
+        assert sorted(row for batch in rows for row in batch) == list(range(len(LENGTHS)))
+    assert model.rows[: max(counts)] != model.rows[max(counts) : 2 * max(counts)]
+
+
+def test_steps_may_be_given_instead_of_epochs(tmp_path: Path) -> None:
+    model = Model()
+    steps = 2 * len(planner().plan(0)) + 3
+    run = trainer(tmp_path, model, planner(), max_steps=steps, gradient_accumulation_steps=2)
+    run.train()
+    assert run.state.global_step == steps
+    assert len(model.rows) in (2 * steps, 2 * steps - 1, 2 * steps - 2, 2 * steps - 3, 2 * steps - 4)
+
+
+@pytest.mark.parametrize("part", [0.5, 1.0, 1.4])
+def test_a_resumed_run_sees_what_an_uninterrupted_one_does(tmp_path: Path, part: float) -> None:
+    whole = Model()
+    trainer(tmp_path / "whole", whole, planner()).train()
+    stop = int(part * len(whole.rows) / 3)
+    first, rest = Model(), Model()
+    options: Any = {"save_strategy": "steps", "save_steps": stop, "save_only_model": False}
+    trainer(tmp_path / "run", first, planner(), callbacks=[StopAt(stop)], **options).train()
+    trainer(tmp_path / "run", rest, planner(), **options).train(
+        resume_from_checkpoint=str(tmp_path / "run" / f"checkpoint-{stop}")
+    )
+    assert first.rows + rest.rows == whole.rows
+
+
+def test_misfits_are_refused_when_training_starts(tmp_path: Path) -> None:
+    with pytest.raises(lw.LengthwiseError, match=r"world_size=2, but 1 processes train"):
+        trainer(tmp_path, Model(), planner(world_size=2)).train()
+    short = lw.Planner(LENGTHS[:-1], lw.Padded(max_tokens=120))
+    with pytest.raises(lw.LengthwiseError, match="the dataset has 90 rows, but the planner was given 89 lengths"):
+        trainer(tmp_path, Model(), short).train()
+    stream = trainer(tmp_path, Model(), planner())
+    stream.train_dataset = iter(DATASET)  # type: ignore[assignment]
+    with pytest.raises(lw.LengthwiseError, match=r"without a length.*StreamBatches"):
+        stream.train()
+
+
+def test_planners_that_cut_samples_get_pieces(tmp_path: Path) -> None:
+    model = Model()
+    cutter = lw.Planner(LENGTHS, lw.Padded(max_tokens=20), overlong="split")
+    trainer(tmp_path, model, cutter, num_train_epochs=1).train()
+    assert len({row for batch in model.rows for row in batch}) == len(LENGTHS)
+    assert sum(len(batch) for batch in model.rows) > len(LENGTHS)

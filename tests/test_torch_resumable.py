@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
-import torch.distributed.checkpoint as dcp
+from torch.distributed.checkpoint.state_dict_loader import load as load_checkpoint
+from torch.distributed.checkpoint.state_dict_saver import save as save_checkpoint
 from torch.distributed.checkpoint.stateful import Stateful
 from torch.utils.data import DataLoader
 from torchdata.nodes import SamplerWrapper
@@ -92,9 +93,9 @@ def test_distributed_checkpoints_save_it_as_stateful(tmp_path: Path) -> None:
     iterator = iter(loader)
     for _ in range(5):
         next(iterator)
-    dcp.save({"data": loader}, checkpoint_id=str(tmp_path), no_dist=True)
+    save_checkpoint({"data": loader}, checkpoint_id=str(tmp_path), no_dist=True)
     again = load(2)
-    dcp.load({"data": again}, checkpoint_id=str(tmp_path), no_dist=True)
+    load_checkpoint({"data": again}, checkpoint_id=str(tmp_path), no_dist=True)
     assert list(again) == planned(0)[5:]
 
 

@@ -1,0 +1,1 @@
+"""The frameworks around torch: each contract against the library itself."""

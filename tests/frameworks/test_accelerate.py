@@ -61,10 +61,8 @@ def accelerators(monkeypatch: pytest.MonkeyPatch) -> Any:
 @pytest.mark.parametrize("mode", ["rank", "global"])
 def test_every_process_gets_its_share_in_every_epoch(accelerators: Any, processes: int, mode: str) -> None:
     for index in range(processes):
-        ranks = {"rank": index} if mode == "rank" else {"rank": 0, "world_size": 1}
-        loader = integration.prepare(
-            accelerators(processes, index), plain(BatchSampler(planner(processes), **ranks))
-        )
+        ranks: Any = {"rank": index} if mode == "rank" else {"rank": 0, "world_size": 1}
+        loader = integration.prepare(accelerators(processes, index), plain(BatchSampler(planner(processes), **ranks)))
         for epoch in (0, 1, 5):
             loader.set_epoch(epoch)
             assert len(loader) == len(planned(epoch, processes, index))
@@ -92,7 +90,7 @@ def test_a_checkpoint_in_the_middle_of_an_epoch(
     accelerators: Any, tmp_path: Path, processes: int, mode: str, workers: int
 ) -> None:
     index = processes - 1
-    ranks = {"rank": index} if mode == "rank" else {"rank": 0, "world_size": 1}
+    ranks: Any = {"rank": index} if mode == "rank" else {"rank": 0, "world_size": 1}
 
     def start() -> tuple[Accelerator, Any]:
         accelerator = accelerators(processes, index)

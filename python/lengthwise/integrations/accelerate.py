@@ -40,8 +40,8 @@ def prepare(accelerator: Accelerator, loader: DataLoader[Any]) -> Resumable:
     _check_options(accelerator)
     if sampler.world_size not in (1, accelerator.num_processes) and sampler.mesh is None:
         raise LengthwiseError(
-            f"the batch sampler is for world_size={sampler.world_size}, but accelerate runs {accelerator.num_processes} "
-            f"processes; write Planner(..., world_size={accelerator.num_processes})"
+            f"the batch sampler is for world_size={sampler.world_size}, but accelerate runs "
+            f"{accelerator.num_processes} processes; write Planner(..., world_size={accelerator.num_processes})"
         )
     prepared = accelerator.prepare_data_loader(loader)
     deal_once(prepared, sampler)

@@ -49,8 +49,8 @@ def find_sampler(loader: Any) -> Source:
 class Resumable:
     """A loader that can be saved and resumed at any batch, with any number of workers.
 
-    It is `Stateful` as torch, torchdata, torchtitan and Lightning understand it, and gives everything else of the loader
-    as it is.
+    It is `Stateful` as torch, torchdata, torchtitan and Lightning understand it; everything else of the loader is there
+    as it was.
 
     Args:
         loader: a `DataLoader` (or what a library made of one) that draws from a `BatchSampler`.
@@ -79,7 +79,7 @@ class Resumable:
         self._taken = 0
         if not getattr(loader, "in_order", True):
             raise LengthwiseError(
-                "the loader was made with in_order=False, but a position means nothing where batches come out of order; "
+                "the loader was made with in_order=False, but then a position in the order means nothing; "
                 "leave in_order out"
             )
 

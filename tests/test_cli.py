@@ -2,17 +2,34 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 from typing import TYPE_CHECKING
 
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
+
+import lengthwise as lw
 
 if TYPE_CHECKING:
     from pathlib import Path
 
 pytest.importorskip("click")
 pytest.importorskip("rich")
+
+
+@pytest.fixture(scope="module")
+def dataset(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """A small data set in a file, with two columns to choose from."""
+    rng = np.random.default_rng(0)
+    lengths = rng.integers(5, 400, 2_000)
+    table = pa.table({"num_tokens": lengths, "input_ids": [list(range(length % 7)) for length in lengths]})
+    file = tmp_path_factory.mktemp("data") / "train.parquet"
+    pq.write_table(table, file)
+    return str(file)
 
 
 def lengthwise(*arguments: str, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
@@ -29,8 +46,6 @@ def test_help_teaches() -> None:
 
 
 def test_version() -> None:
-    import lengthwise as lw
-
     assert lengthwise("--version").stdout == f"lengthwise {lw.__version__}\n"
 
 
@@ -73,3 +88,92 @@ def test_help_does_not_import_what_it_does_not_need() -> None:
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=100)  # noqa: S603
     loaded = done.stdout.splitlines()[-1]
     assert not [name for name in ("rich", "pyarrow", "torch", "pandas", "jinja2") if f"'{name}'" in loaded]
+
+
+def test_report_on_a_screen(dataset: str) -> None:
+    done = lengthwise("report", dataset, "--max-tokens", "4096", "--world-size", "2", "--tokens-per-second", "1000")
+    assert (done.returncode, done.stderr) == (0, "")
+    for expected in ("num_tokens", "packed, best fit", "optimal", "an epoch", "To paste", "more buys little"):
+        assert expected in done.stdout
+    assert "\x1b" not in done.stdout
+    assert all(line == line.rstrip() and len(line) <= 104 for line in done.stdout.splitlines())
+
+
+def test_report_as_json_and_as_a_page(dataset: str, tmp_path: Path) -> None:
+    pytest.importorskip("vl_convert")
+    pytest.importorskip("jinja2")
+    page, plots = tmp_path / "report.html", tmp_path / "plots"
+    done = lengthwise("report", dataset, "--json", "--html", str(page), "--save-plots", str(plots))
+    assert done.returncode == 0
+    document = json.loads(done.stdout)
+    assert document["dataset"]["column"] == "num_tokens"
+    assert document["lengths"]["samples"] == 2_000
+    assert f"wrote {page}" in done.stderr
+    assert page.stat().st_size > 500_000
+    assert (plots / "lengths.png").exists()
+
+
+def test_report_reads_the_named_column_and_timings(dataset: str, tmp_path: Path) -> None:
+    log = tmp_path / "log.jsonl"
+    log.write_text("\n".join(json.dumps({"tokens": 100 * n, "longest": 10, "seconds": 0.5 * n}) for n in (1, 2, 3)))
+    done = lengthwise("report", dataset, "--column", "input_ids", "--batch-size", "8", "--timings", str(log), "--json")
+    document = json.loads(done.stdout)
+    assert document["dataset"]["column"] == "input_ids"
+    assert document["settings"]["batch_size"] == 8
+    assert document["speed"]["rows"] == 3
+    assert document["speed"]["per_token"] == pytest.approx(0.005)
+
+
+def test_boundaries_print_the_list(dataset: str) -> None:
+    done = lengthwise("boundaries", dataset, "-k", "4")
+    expected = lw.optimal_boundaries(lw.read_lengths(dataset), 4).tolist()
+    assert (done.returncode, done.stderr, done.stdout) == (0, "", f"{expected}\n")
+    document = json.loads(lengthwise("boundaries", dataset, "-k", "4", "--json").stdout)
+    assert document["boundaries"] == expected
+    assert document["proven_optimal"]
+
+
+def test_a_plan_is_written_verified_and_refused_for_other_data(dataset: str, tmp_path: Path) -> None:
+    out = tmp_path / "plan.arrow"
+    arguments = ("--max-tokens", "4096", "--boundaries", "4", "--world-size", "2", "--epoch", "3", "--out", str(out))
+    done = lengthwise("plan", dataset, *arguments)
+    assert (done.returncode, done.stderr) == (0, f"wrote {out}\n")
+    assert "padded/real" in done.stdout
+    assert lw.read_plan(out).epoch == 3
+
+    done = lengthwise("verify", str(out), dataset)
+    assert done.returncode == 0
+    assert "FAILED" not in done.stdout
+    assert json.loads(lengthwise("verify", str(out), dataset, "--json").stdout)["passed"]
+
+    done = lengthwise("verify", str(out), dataset, "--column", "input_ids")
+    assert (done.returncode, done.stdout) == (1, "")
+    assert "fingerprint" in done.stderr
+    assert done.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "said"),
+    [
+        (["report", "nowhere"], 1, "nowhere"),
+        (["report", "DATA", "--column", "other"], 1, "other"),
+        (["report", "DATA", "--max-tokens", "0"], 2, "--max-tokens"),
+        (["report", "DATA", "--max-tokens", "9", "--batch-size", "3"], 2, "not both"),
+        (["report", "DATA", "--timings", "nowhere.jsonl"], 1, "nowhere.jsonl: No such file"),
+        (["report", "DATA", "--html", "no/such/folder/page.html"], 1, "no/such/folder/page.html"),
+        (["boundaries", "DATA", "-k", "100000"], 1, "100000"),
+        (["boundaries", "DATA", "-k", "x"], 2, "x"),
+        (["plan", "DATA"], 2, "--max-tokens"),
+        (["plan", "DATA", "--max-tokens", "100"], 1, "max_tokens=100"),
+        (["plan", "DATA", "--max-tokens", "900", "--boundaries", "a,b"], 2, "neither a number"),
+        (["verify", "nowhere", "DATA"], 2, "nowhere"),
+        (["verify", "DATA", "DATA"], 1, "DATA"),
+    ],
+)
+def test_every_problem_is_one_line(dataset: str, arguments: list[str], code: int, said: str) -> None:
+    done = lengthwise(*(dataset if argument == "DATA" else argument for argument in arguments))
+    assert done.returncode == code, done.stderr
+    assert done.stderr.startswith("lengthwise: ")
+    assert done.stderr.count("\n") == 1
+    assert said.replace("DATA", dataset) in done.stderr
+    assert "Traceback" not in done.stderr

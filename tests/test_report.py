@@ -46,7 +46,7 @@ def test_measures_equal_their_naive_twin(rows: list[list[int]], world_size: int,
     steps = [padded[start : start + each] for start in range(0, len(padded), each)]
     loads = [[sum(step[rank::world_size]) for rank in range(world_size)] for step in steps]
     assert measured.imbalance(world_size, accumulate) == pytest.approx(
-        np.mean([max(load) / (sum(load) / world_size) for load in loads])
+        sum(max(load) for load in loads) * world_size / sum(padded) - 1
     )
     model = SpeedModel(per_batch=1.0, per_token=0.5, per_square=0.25)
     costs = [1 + 0.5 * len(row) * max(row) + 0.25 * len(row) * max(row) ** 2 for row in rows]
@@ -70,6 +70,10 @@ def test_figures_are_those_of_the_planner(story: Any, report: Report) -> None:
     plan = lw.Planner(lengths, lw.Padded(65_536, boundaries=chosen.boundaries), seed=0, world_size=4).plan(0)
     assert chosen.padded_ratio == pytest.approx(plan.summary.ratio)
     assert (chosen.batches, chosen.shapes) == (plan.summary.batches, plan.summary.shapes)
+    assert chosen.largest_batch == plan.summary.largest_tokens
+    assert chosen.mixing == pytest.approx(plan.summary.mixing.neighbour_correlation)
+    alone = analyse(lengths, max_tokens=65_536, world_size=4).strategy(report.recommended)
+    assert alone.imbalance == pytest.approx(plan.summary.imbalance)
     assert chosen.boundaries == tuple(lw.optimal_boundaries(lengths, len(chosen.boundaries)))
     packs = lw.pack(lengths, 16_384)
     assert report.strategy("best-fit").padded_ratio == pytest.approx(1 / packs.efficiency)

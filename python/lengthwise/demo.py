@@ -20,10 +20,6 @@ from lengthwise.story import PUBLISHED_BOUNDARIES, story_lengths
 if TYPE_CHECKING:
     import os
 
-    import numpy.typing as npt
-
-    from lengthwise.plan import Plan
-
 #: The budget of the story, in padded tokens a batch.
 MAX_TOKENS: Final = 65_536
 
@@ -46,7 +42,8 @@ class Row:
         boundaries: its buckets' inclusive upper bounds, in tokens; empty without buckets.
         padded_ratio: padded tokens over real tokens, one epoch.
         batches: batches an epoch.
-        fresh: the share of batches in epoch 1 that were not in epoch 0 already, from 0.0 to 1.0.
+        again: of all pairs of samples that share a batch, the share that meets again in the next epoch; 1.0 where
+            every epoch has the same batches.
         speed: predicted Ktok/s of real tokens, where sorted makes 32.
         days: predicted days for the six epochs of the story.
         seconds: time to plan one epoch, boundaries included.
@@ -56,7 +53,7 @@ class Row:
     boundaries: tuple[int, ...]
     padded_ratio: float
     batches: int
-    fresh: float
+    again: float
     speed: float
     days: float
     seconds: float
@@ -140,42 +137,16 @@ def _row(lengths: Any, name: str, **layout: Any) -> Row:
     planner = Planner(lengths, Padded(max_tokens=MAX_TOKENS, **layout), seed=0)
     plan = planner.plan(epoch=0)
     seconds = perf_counter() - started
-    padded = plan.padded_lengths.astype(np.uint64) * plan.sizes
     real = int(np.sum(lengths, dtype=np.uint64))
     model = SpeedModel.from_tokens_per_second(MEASURED["sorted"] * 1000)
-    epoch_seconds = float(model.seconds(tokens=padded, longest=plan.padded_lengths).sum())
+    epoch_seconds = float(model.seconds(tokens=plan.padded_tokens, longest=plan.padded_lengths).sum())
     return Row(
         name=name,
         boundaries=tuple(int(bound) for bound in layout.get("boundaries", ())),
-        padded_ratio=int(padded.sum()) / real,
-        batches=len(plan),
-        fresh=fresh_share(plan, planner.plan(epoch=1)),
+        padded_ratio=plan.summary.ratio,
+        batches=plan.summary.batches,
+        again=plan.summary.mixing.batchmates_again,
         speed=real / epoch_seconds / 1000,
         days=EPOCHS * epoch_seconds / 86_400,
         seconds=seconds,
     )
-
-
-def fresh_share(before: Plan, after: Plan) -> float:
-    """Return the share of batches of `after` that `before` does not have, whatever their order and the order inside.
-
-    A batch is known by the sum of a 64-bit hash of its samples' indices: two different batches share one with a chance
-    of 2**-64 a pair.
-    """
-    known = np.sort(_batch_hashes(before))
-    hashes = _batch_hashes(after)
-    where = np.minimum(np.searchsorted(known, hashes), len(known) - 1)
-    return float(np.mean(known[where] != hashes)) if len(known) and len(hashes) else 0.0
-
-
-def _batch_hashes(plan: Plan) -> npt.NDArray[np.uint64]:
-    """Return uint64[b], one number for the set of samples of each batch (the mixer of splitmix64, summed)."""
-    mixed = plan.indices.astype(np.uint64) + np.uint64(0x9E3779B97F4A7C15)
-    for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
-        mixed ^= mixed >> np.uint64(shift)
-        mixed *= np.uint64(factor)
-    mixed ^= mixed >> np.uint64(31)
-    before = np.concatenate([np.zeros(1, np.uint64), np.cumsum(mixed, dtype=np.uint64)])
-    starts = plan.starts.astype(np.int64)
-    hashes: npt.NDArray[np.uint64] = before[starts + plan.sizes] - before[starts]
-    return hashes

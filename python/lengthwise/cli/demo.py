@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 
-@click.command()
+@click.command(short_help="The whole way in a few seconds, on a published data set.")
 def demo() -> None:
     """Show the whole way in a few seconds: a data set, its lengths, six plans of an epoch.
 

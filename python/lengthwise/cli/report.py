@@ -21,7 +21,7 @@ Examples:
 """
 
 
-@click.command(epilog=_EPILOG)
+@click.command(epilog=_EPILOG, short_help="What padding costs now, what would be gained, what to paste.")
 @options.all_of(
     options.dataset,
     options.column,

@@ -47,3 +47,13 @@ def show(console: Console, *parts: RenderableType) -> None:
         console.print(*parts)
     for line in captured.get().splitlines():
         console.file.write(line.rstrip() + "\n")
+
+
+def show_section(console: Console, title: str, *parts: RenderableType, remark: str = "") -> None:
+    """Print a titled section inside the margins, with a blank line after it."""
+    from rich.console import Group
+    from rich.padding import Padding
+
+    from lengthwise.report.panels import heading
+
+    show(console, Padding(Group(heading(title, remark), *parts), (1, 0, 1, MARGIN), expand=False))

@@ -179,7 +179,7 @@ def _strategies(plans: Sequence[Planned], settings: Settings, speed: SpeedModel 
             shapes=measured.shapes if plan.group != "packed" else 1,
             largest_batch=int(measured.padded.max()),
             imbalance=measured.imbalance(*ranks),
-            mixing=measured.mixing(*ranks),
+            mixing=measured.mixing(),
             speed=_rate(plan, model, ranks) / baseline,
             seconds=measured.seconds(speed, *ranks) if speed else None,
         )

@@ -81,15 +81,14 @@ class Measured:
         return result
 
     def imbalance(self, world_size: int, accumulate: int) -> float:
-        """Return the mean over steps of the busiest rank's padded tokens over the mean of the ranks."""
+        """Return what waiting costs: padded tokens of each step's busiest rank, over the mean of all ranks, less 1."""
         loads = self.per_step(self.padded, world_size, accumulate)
-        return float(np.mean(loads.max(axis=1) / np.maximum(loads.mean(axis=1), 1e-12))) if len(loads) else 1.0
+        total = float(loads.sum())
+        return float(loads.max(axis=1).sum()) * world_size / total - 1 if total else 0.0
 
-    def mixing(self, world_size: int, accumulate: int) -> float:
-        """Return the correlation between the mean lengths of neighbouring steps; 0.0 where it is not defined."""
-        real = self.per_step(self.real, world_size, accumulate).sum(axis=1)
-        samples = self.per_step(self.samples, world_size, accumulate).sum(axis=1)
-        means = real / np.maximum(samples, 1)
+    def mixing(self) -> float:
+        """Return the correlation between the mean lengths of neighbouring batches; 0.0 where it is not defined."""
+        means = self.real / np.maximum(self.samples, 1)
         if len(means) < 3 or not np.ptp(means[:-1]) or not np.ptp(means[1:]):
             return 0.0
         return float(np.corrcoef(means[:-1], means[1:])[0, 1])

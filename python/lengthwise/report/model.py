@@ -106,7 +106,7 @@ class Strategy:
         steps: optimiser steps an epoch, the same on every rank.
         shapes: different (rows, padded length) of its batches.
         largest_batch: most padded tokens in a batch.
-        imbalance: mean over steps of the busiest rank's padded tokens over the ranks' mean; 1.0 is balanced.
+        imbalance: what waiting costs: padded tokens of each step's busiest rank over the mean of all ranks, less 1.
         mixing: correlation between the mean lengths of neighbouring batches: 0.0 is well mixed, 1.0 is sorted.
         speed: predicted rate of real tokens over the baseline's.
         seconds: predicted seconds an epoch; None where no speed was given.

@@ -66,7 +66,7 @@ def orders(rows: Sequence[demo.Row], width: int) -> RenderableType:
             panels.padding_bar(row.padded_ratio),
             panels.ratio_text(row.padded_ratio),
             f"{row.batches:,}",
-            Text("yes", panels.GOOD) if row.fresh > 0.5 else Text("no", panels.POOR),
+            Text("yes", panels.GOOD) if row.again < 0.5 else Text("no", panels.POOR),
             f"{row.speed:.1f}",
             f"{measured:.1f}" if measured else Text("-", panels.QUIET),
             f"{row.days:.1f} d",

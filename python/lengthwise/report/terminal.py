@@ -89,9 +89,9 @@ def _assumptions(report: Report) -> str:
 
 def _strategies(report: Report, width: int) -> Iterator[RenderableType]:
     timed, ranks = report.speed is not None, report.settings.world_size > 1
-    headers = ["strategy", "a batch", "padded/real", "batches", "steps", "shapes", "largest", "imbalance", "mixing",
+    headers = ["strategy", "a batch", "padded/real", "batches", "steps", "shapes", "largest", "waiting", "mixing",
                "speed", "an epoch"]  # fmt: skip
-    hidden = {"an epoch": timed, "imbalance": ranks, "batches": ranks or report.settings.accumulate > 1}
+    hidden = {"an epoch": timed, "waiting": ranks, "batches": ranks or report.settings.accumulate > 1}
     kept = [header for header in headers if hidden.get(header, True)]
     table = panels.Columns(*kept, text=headers[:2], spare=("largest", "a batch", "shapes", "batches", "mixing"))
     for strategy in report.strategies:
@@ -112,7 +112,7 @@ def _cells(strategy: Strategy) -> list[Text | str]:
         f"{strategy.steps:,}",
         "" if strategy.shapes is None else f"{strategy.shapes:,}",
         "" if strategy.largest_batch is None else f"{strategy.largest_batch:,}",
-        "" if strategy.imbalance is None else f"{strategy.imbalance:.3f}",
+        "" if strategy.imbalance is None else f"{strategy.imbalance:.1%}",
         "" if strategy.mixing is None else f"{round(strategy.mixing, 2) + 0:.2f}",
         f"{strategy.speed:.2f}x",
         "" if strategy.seconds is None else words.duration(strategy.seconds),
@@ -124,7 +124,7 @@ def _explanations(report: Report, shown: list[str]) -> Iterator[str]:
     slowest = " on the slowest rank of each step" if report.settings.world_size > 1 else ""
     lines = {
         "shapes": "shapes     different (rows, length) of batches; above 8 a compiler recompiles",
-        "imbalance": "imbalance  padded tokens of a step's busiest rank over the mean of its ranks",
+        "waiting": "waiting    padded tokens of each step's busiest rank beyond the mean of all ranks",
         "mixing": "mixing     correlation of neighbouring batches' lengths: 0 is well mixed, 1 is sorted",
     }
     yield from (line for header, line in lines.items() if header in shown)

@@ -26,7 +26,8 @@ def dataset(tmp_path_factory: pytest.TempPathFactory) -> str:
     """A small data set in a file, with two columns to choose from."""
     rng = np.random.default_rng(0)
     lengths = rng.integers(5, 400, 2_000)
-    table = pa.table({"num_tokens": lengths, "input_ids": [list(range(length % 7)) for length in lengths]})
+    ids = [list(range(length)) for length in lengths]
+    table = pa.table({"num_tokens": lengths, "input_ids": ids, "prompt_ids": [row[: len(row) % 7] for row in ids]})
     file = tmp_path_factory.mktemp("data") / "train.parquet"
     pq.write_table(table, file)
     return str(file)
@@ -116,9 +117,9 @@ def test_report_as_json_and_as_a_page(dataset: str, tmp_path: Path) -> None:
 def test_report_reads_the_named_column_and_timings(dataset: str, tmp_path: Path) -> None:
     log = tmp_path / "log.jsonl"
     log.write_text("\n".join(json.dumps({"tokens": 100 * n, "longest": 10, "seconds": 0.5 * n}) for n in (1, 2, 3)))
-    done = lengthwise("report", dataset, "--column", "input_ids", "--batch-size", "8", "--timings", str(log), "--json")
+    done = lengthwise("report", dataset, "--column", "prompt_ids", "--batch-size", "8", "--timings", str(log), "--json")
     document = json.loads(done.stdout)
-    assert document["dataset"]["column"] == "input_ids"
+    assert document["dataset"]["column"] == "prompt_ids"
     assert document["settings"]["batch_size"] == 8
     assert document["speed"]["rows"] == 3
     assert document["speed"]["per_token"] == pytest.approx(0.005)
@@ -146,7 +147,7 @@ def test_a_plan_is_written_verified_and_refused_for_other_data(dataset: str, tmp
     assert "FAILED" not in done.stdout
     assert json.loads(lengthwise("verify", str(out), dataset, "--json").stdout)["passed"]
 
-    done = lengthwise("verify", str(out), dataset, "--column", "input_ids")
+    done = lengthwise("verify", str(out), dataset, "--column", "prompt_ids")
     assert (done.returncode, done.stdout) == (1, "")
     assert "fingerprint" in done.stderr
     assert done.stderr.count("\n") == 1
@@ -177,3 +178,14 @@ def test_every_problem_is_one_line(dataset: str, arguments: list[str], code: int
     assert done.stderr.count("\n") == 1
     assert said.replace("DATA", dataset) in done.stderr
     assert "Traceback" not in done.stderr
+
+
+def test_what_looks_wrong_is_said_on_a_line_and_in_the_report(tmp_path: Path) -> None:
+    file = tmp_path / "wrong.parquet"
+    pq.write_table(pa.table({"num_tokens": [3] * 40 + [9] * 40, "input_ids": [[1, 2, 3]] * 80}), file)
+    done = lengthwise("report", str(file))
+    assert done.returncode == 0
+    assert done.stderr.startswith("lengthwise: warning: ")
+    assert done.stderr.count("\n") == 1
+    assert "Look at these first" in done.stdout
+    assert "disagrees with the sizes of" in " ".join(done.stdout.split())

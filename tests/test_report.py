@@ -75,9 +75,9 @@ def test_figures_are_those_of_the_planner(story: Any, report: Report) -> None:
     alone = analyse(lengths, max_tokens=65_536, world_size=4).strategy(report.recommended)
     assert alone.imbalance == pytest.approx(plan.summary.imbalance)
     assert chosen.boundaries == tuple(lw.optimal_boundaries(lengths, len(chosen.boundaries)))
-    packs = lw.pack(lengths, 16_384)
-    assert report.strategy("best-fit").padded_ratio == pytest.approx(1 / packs.efficiency)
-    assert report.strategy("bound").batches == packs.lower_bound
+    packed = lw.Planner(lengths, lw.Packed(16_384), seed=0, world_size=4).plan(0).summary
+    assert report.strategy("best-fit").padded_ratio == pytest.approx(packed.ratio)
+    assert report.strategy("bound").batches == lw.pack(lengths, 16_384).lower_bound
 
 
 def test_strategies_rank_as_theory_says(report: Report) -> None:
@@ -171,12 +171,12 @@ def test_alignment_holds_in_every_strategy(story: Any) -> None:
     ],
 )
 def test_suspicious_lengths_are_said(lengths: list[int], said: str) -> None:
-    found = figures(np.array(lengths, np.uint32), lw.Histogram.of(lengths), cut=0)
+    found = figures(np.array(lengths, np.uint32), lw.Histogram.of(lengths))
     assert any(said in warning for warning in found.warnings), found.warnings
 
 
 def test_ordinary_lengths_are_not_suspicious(story: Any) -> None:
-    assert figures(story, lw.Histogram.of(story), cut=0).warnings == ()
+    assert figures(story, lw.Histogram.of(story)).warnings == ()
 
 
 @settings(max_examples=60, deadline=None)

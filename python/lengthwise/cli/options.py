@@ -34,20 +34,24 @@ def all_of(*options: Command) -> Command:
 
 
 def read(source: str, column_name: str | None) -> tuple[Lengths, Dataset]:
-    """Read the lengths of a data set, with a spinner on a terminal, and say where they came from.
+    """Read the lengths of a data set, and say where they came from; what looks wrong is a line on standard error.
 
     Raises:
         LengthwiseError: the data set cannot be read.
     """
+    import warnings
     from time import perf_counter
 
-    from lengthwise.cli import screen
     from lengthwise.lengths import read_lengths
     from lengthwise.report.model import Dataset
 
-    with screen.working("reading lengths"):
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
         started = perf_counter()
         lengths = read_lengths(source, column_name)
         seconds = perf_counter() - started
+    said = tuple(" ".join(str(warning.message).split()) for warning in caught)
+    for line in said:
+        click.echo(f"{click.style('lengthwise: warning:', fg='yellow', bold=True)} {line}", err=True)
     reason = lengths.info.reason if lengths.info else ""
-    return lengths, Dataset(source=source, column=lengths.column, reason=reason, read_seconds=seconds)
+    return lengths, Dataset(source=source, column=lengths.column, reason=reason, read_seconds=seconds, warnings=said)

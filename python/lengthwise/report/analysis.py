@@ -95,7 +95,7 @@ def analyse(
     return Report(
         dataset=dataset or Dataset(source="lengths"),
         settings=settings,
-        lengths=figures(given, whole, cut),
+        lengths=figures(given, whole, cut=cut, said=dataset.warnings if dataset else ()),
         truncations=truncations(whole),
         strategies=strategies,
         recommended=recommended.key,

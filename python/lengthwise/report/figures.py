@@ -23,13 +23,14 @@ _LIMITS: Final = tuple(1 << power for power in range(9, 21))
 _LONGEST: Final = 10
 
 
-def figures(lengths: npt.NDArray[Any], found: Histogram, cut: int) -> LengthFigures:
+def figures(lengths: npt.NDArray[Any], found: Histogram, *, cut: int = 0, said: tuple[str, ...] = ()) -> LengthFigures:
     """Describe lengths.
 
     Args:
         lengths: uint16[n] or uint32[n], at least one.
         found: the same, counted.
         cut: how many of them are longer than a batch or a pack holds.
+        said: warnings that the reader gave.
     """
     return LengthFigures(
         samples=found.samples,
@@ -39,7 +40,7 @@ def figures(lengths: npt.NDArray[Any], found: Histogram, cut: int) -> LengthFigu
         distinct=len(found),
         empty=int(found.counts[0]) if found.lengths[0] == 0 else 0,
         longest=longest(lengths, found),
-        warnings=tuple(_warnings(found, cut)),
+        warnings=(*said, *_warnings(found, cut, told=bool(said))),
     )
 
 
@@ -65,13 +66,15 @@ def _truncation(found: Histogram, limit: int) -> Truncation:
     return Truncation(max_length=limit, samples=int(found.counts[over].sum()), tokens=int(excess.sum()))
 
 
-def _warnings(found: Histogram, cut: int) -> Iterator[str]:
+def _warnings(found: Histogram, cut: int, *, told: bool) -> Iterator[str]:
     """Yield a sentence for everything that has hidden a mistake in somebody's data before."""
     samples, top = found.samples, int(found.lengths[-1])
     if cut:
         yield f"{cut:,} samples do not fit the budget or a pack; every strategy here counts them as cut to fit"
     if found.lengths[0] == 0:
         yield f"{int(found.counts[0]):,} samples are empty"
+    if len(found) == 1 and samples > 1 and told:
+        return
     if len(found) == 1 and samples > 1:
         yield f"all {samples:,} samples have length {top:,}: padded before they were measured, or not lengths at all?"
         return

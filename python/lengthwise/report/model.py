@@ -18,12 +18,14 @@ class Dataset:
         column: the column that was used, None for bare lengths.
         reason: why that one.
         read_seconds: time to read the lengths; 0.0 where they were in memory.
+        warnings: what the reader found suspicious.
     """
 
     source: str
     column: str | None = None
     reason: str = ""
     read_seconds: float = 0.0
+    warnings: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,7 +65,7 @@ class LengthFigures:
         distinct: how many different lengths there are.
         empty: samples of 0 tokens.
         longest: (index, length) of the ten longest samples, the longest first.
-        warnings: what looks like a mistake in the data, one sentence each.
+        warnings: what looks like a mistake in the data, one sentence each, those of the reader first.
     """
 
     samples: int

@@ -12,6 +12,11 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 
+from lengthwise.boundaries import optimal_boundaries
+from lengthwise.layouts import Padded
+from lengthwise.packed import Packed
+from lengthwise.packing import pack
+from lengthwise.planner import Planner
 from lengthwise.report.measure import Measured
 
 if TYPE_CHECKING:
@@ -20,7 +25,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from lengthwise.histogram import Histogram
-    from lengthwise.packing import Packs
+    from lengthwise.packing import PackMethod
     from lengthwise.report.model import Settings
 
 #: The most batches in a window of the sorted-in-windows rule.
@@ -57,8 +62,6 @@ def planned(lengths: npt.NDArray[Any], found: Histogram, settings: Settings) -> 
         found: the same, counted.
         settings: budget, sizes, ranks.
     """
-    from lengthwise.boundaries import optimal_boundaries
-
     k = settings.buckets
     yield _fixed(lengths, settings)
     yield _windows(lengths, settings)
@@ -73,8 +76,8 @@ def planned(lengths: npt.NDArray[Any], found: Histogram, settings: Settings) -> 
     for key, (rule, boundaries) in rules.items():
         name = f"{len(boundaries)} buckets, {rule}"
         yield _padded(lengths, settings, key, name, "buckets", boundaries=boundaries)
-    for method in ("next_fit", "best_fit"):
-        yield _packed(lengths, settings, method)
+    yield _packed(lengths, settings, "next_fit")
+    yield _packed(lengths, settings, "best_fit")
 
 
 def _fixed(lengths: npt.NDArray[Any], settings: Settings) -> Planned:
@@ -108,9 +111,6 @@ def _windows(lengths: npt.NDArray[Any], settings: Settings) -> Planned:
 
 
 def _padded(lengths: npt.NDArray[Any], settings: Settings, key: str, name: str, group: str, **layout: Any) -> Planned:
-    from lengthwise.layouts import Padded
-    from lengthwise.planner import Planner
-
     layout = {"max_tokens": settings.max_tokens, "multiple_of": settings.multiple_of, **layout}
     planner = Planner(lengths, Padded(**layout), seed=0, world_size=settings.world_size)
     plan = planner.plan(epoch=0)
@@ -119,17 +119,14 @@ def _padded(lengths: npt.NDArray[Any], settings: Settings, key: str, name: str, 
     return Planned(key, name, group, measured, tuple(layout.get("boundaries", ())), ordered)
 
 
-def _packed(lengths: npt.NDArray[Any], settings: Settings, method: str) -> Planned:
-    from lengthwise.packing import pack
-
-    packs: Packs = pack(lengths, settings.capacity, method=method)  # type: ignore[arg-type]
-    # Packs leave the packer from the fullest of long samples to the last; training runs them in random order.
-    order = np.random.default_rng(0).permutation(len(packs))
-    sizes = packs.sizes[order]
-    ordered = lengths[packs.indices[consecutive(packs.offsets[:-1][order], sizes)]]
-    measured = Measured.packs(ordered, sizes, settings.capacity)
-    key = method.replace("_", "-")
-    return Planned(key, f"packed, {method.replace('_', ' ')}", "packed", measured, (), ordered, packs.lower_bound)
+def _packed(lengths: npt.NDArray[Any], settings: Settings, method: PackMethod) -> Planned:
+    bound = pack(lengths, settings.capacity).lower_bound if method == "best_fit" else None
+    planner = Planner(lengths, Packed(settings.capacity, method=method), seed=0, world_size=settings.world_size)
+    plan = planner.plan(epoch=0)
+    ordered = lengths[plan.indices[consecutive(plan.starts, plan.sizes.astype(np.int64))]]
+    measured = Measured.packs(ordered, plan.sizes, settings.capacity)
+    name = method.replace("_", " ")
+    return Planned(name.replace(" ", "-"), f"packed, {name}", "packed", measured, (), ordered, bound)
 
 
 def consecutive(starts: npt.NDArray[np.int64], sizes: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:

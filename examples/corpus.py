@@ -16,7 +16,7 @@ import bpe_openai
 import datasets
 import numpy as np
 
-VOCABULARY = 2048
+VOCABULARY = 1024
 
 
 def definitions() -> Iterator[str]:
@@ -36,7 +36,7 @@ def definitions() -> Iterator[str]:
                 yield "".join(lines[node.lineno - 1 : node.end_lineno])
 
 
-def write_corpus(folder: Path, *, max_length: int = 1024) -> None:
+def write_corpus(folder: Path, *, max_length: int = 512) -> None:
     """Tokenise the corpus and save it to `folder` with `save_to_disk`; samples above `max_length` tokens are cut."""
     encode = bpe_openai.get_encoding("cl100k_base").encode_ordinary
     samples = [np.asarray(encode(text)[:max_length]) for text in definitions()]

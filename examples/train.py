@@ -4,8 +4,8 @@
     python examples/train.py
 
 Three models learn next tokens of the standard library's own source (see `corpus.py`) on the CPU, one for each order of
-`lengthwise.Padded`. They take turns, a few steps each, so that whatever else the machine does slows all three alike. Real
-tokens a second should fall as the plan's padded/real ratio rises: that is the whole point of planning.
+`lengthwise.Padded`. They take turns, a few steps each, so that whatever else the machine does slows all three alike.
+Real tokens a second should fall as the plan's padded/real ratio rises: that is the whole point of planning.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ from pathlib import Path
 
 import datasets
 import torch
-from corpus import VOCABULARY, write_corpus
 from torch import Tensor, nn
 from torch.nn import functional
 from torch.utils.data import DataLoader
 
 import lengthwise as lw
+from corpus import VOCABULARY, write_corpus
 from lengthwise.torch import BatchSampler, PaddedCollator
 
 ORDERS = ("sorted", "shuffled", "bucketed")

@@ -13,13 +13,13 @@ import lengthwise as lw
 HEAVY = ("torch", "pyarrow", "datasets", "polars", "pandas", "matplotlib", "click", "rich", "altair")
 
 
-def test_import_leaves_the_heavy_libraries_alone():
+def test_import_leaves_the_heavy_libraries_alone() -> None:
     code = f"import sys, lengthwise; print(*[name for name in {HEAVY} if name in sys.modules])"
     loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)  # noqa: S603
     assert loaded.stdout.split() == []
 
 
-def test_every_public_name_exists_and_is_documented():
+def test_every_public_name_exists_and_is_documented() -> None:
     assert lw.__all__ == sorted(lw.__all__, key=str.casefold) or lw.__all__ == sorted(lw.__all__)
     for name in lw.__all__:
         value = getattr(lw, name)
@@ -27,7 +27,7 @@ def test_every_public_name_exists_and_is_documented():
             assert value.__doc__, name
 
 
-def test_errors_are_value_errors_and_pickle():
+def test_errors_are_value_errors_and_pickle() -> None:
     error = pickle.loads(pickle.dumps(lw.LengthwiseError("k is 0")))  # noqa: S301
     assert isinstance(error, ValueError)
     assert str(error) == "k is 0"
@@ -35,7 +35,7 @@ def test_errors_are_value_errors_and_pickle():
         raise error
 
 
-def test_the_extension_and_the_package_have_one_version():
+def test_the_extension_and_the_package_have_one_version() -> None:
     from importlib.metadata import PackageNotFoundError, version
 
     try:

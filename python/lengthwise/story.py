@@ -7,6 +7,7 @@ everywhere.
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -47,8 +48,9 @@ def story_lengths() -> npt.NDArray[np.uint16]:
         for percentile, length in PERCENTILES.items()
     }
     below = 0
-    for (_, count), (edge, _) in zip(RANGES, RANGES[1:], strict=False):
+    for (_, count), (edge, _) in pairwise(RANGES):
         below += count
         knots[float(below)] = float(edge)
     ranks, values = zip(*sorted(knots.items()), strict=True)
-    return np.floor(np.interp(np.arange(SAMPLES), ranks, values)).astype(np.uint16)
+    lengths: npt.NDArray[np.uint16] = np.interp(np.arange(SAMPLES), ranks, values).astype(np.uint16)
+    return lengths

@@ -93,6 +93,9 @@ class Resumable:
         return len(self.loader)
 
     def __iter__(self) -> Iterator[Any]:
+        return self._one_epoch()
+
+    def _one_epoch(self) -> Iterator[Any]:
         self._taken = 0
         for batch in self.loader:
             self._taken += 1
@@ -101,7 +104,7 @@ class Resumable:
     def forever(self) -> Iterator[Any]:
         """Yield batches epoch after epoch, for loops that count steps."""
         while True:
-            yield from self
+            yield from self._one_epoch()
             self.set_epoch(self._source.sampler.epoch + 1)
 
     @property

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -13,7 +13,17 @@ from hypothesis import strategies as st
 import lengthwise as lw
 from lengthwise import LengthwiseError, Packs
 
-METHODS = ("best_fit", "first_fit", "next_fit")
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+@pytest.fixture
+def rng() -> np.random.Generator:
+    return np.random.default_rng(0)
+
+
+TEXTBOOK = ("best_fit", "first_fit", "next_fit")
+METHODS = (*TEXTBOOK, "optimal", "auto")
 
 
 def naive(lengths: list[int], capacity: int, method: str, max_samples: int | None = None) -> list[list[int]]:
@@ -85,7 +95,7 @@ def check(
 
 @given(
     st.integers(1, 40).flatmap(lambda c: st.tuples(st.just(c), st.lists(st.integers(0, c), max_size=60))),
-    st.sampled_from(METHODS),
+    st.sampled_from(TEXTBOOK),
     st.one_of(st.none(), st.integers(1, 5)),
 )
 def test_packs_are_the_textbooks(case: tuple[int, list[int]], method: Any, max_samples: int | None) -> None:
@@ -134,6 +144,87 @@ def test_capped_packs_come_close_to_the_bound(story: npt.NDArray[np.uint16], max
     packs = lw.pack(story, 8192, max_samples=max_samples)
     check(packs, story, max_samples=max_samples)
     assert packs.gap <= over
+
+
+def repeated(measured: Path, name: str) -> npt.NDArray[np.uint32]:
+    """Every length of a measured histogram as often as it was counted."""
+    table = np.loadtxt(measured / f"{name}.csv", delimiter=",", skiprows=1, dtype=np.uint32)
+    return np.repeat(table[:, 0], table[:, 1])
+
+
+def test_wikipedia(measured: Path) -> None:
+    lengths = repeated(measured, "wikipedia_bert_512").astype(np.uint16)
+    best = lw.pack(lengths, 512)
+    assert 100 * best.efficiency >= 99.949
+    optimal = lw.pack(lengths, 512, method="optimal")
+    assert (len(optimal), optimal.lower_bound) == (8_135_728, 8_135_727)
+    capped = lw.pack(lengths, 512, method="optimal", max_samples=3)
+    assert 100 * capped.efficiency >= 99.88
+    assert capped.sizes.max() == 3
+    assert capped.gap < 1e-5
+    fill = np.add.reduceat(lengths[capped.indices].astype(np.int64), capped.offsets[:-1])
+    assert fill.max() <= 512
+    assert np.array_equal(np.bincount(capped.indices, minlength=lengths.size), np.ones(lengths.size))
+
+
+def test_squad(measured: Path) -> None:
+    lengths = repeated(measured, "squad_1_1_384")
+    packs = lw.pack(lengths, 384, method="optimal")
+    check(packs, lengths)
+    assert packs.lower_bound == 40_195
+    assert len(packs) <= 40_196
+
+
+@pytest.mark.parametrize(
+    ("name", "capacity"),
+    [
+        ("gsm8k_train_cl100k", 512),
+        ("gsm8k_train_cl100k", 2048),
+        ("python311_stdlib_files_cl100k", 8192),
+        ("python311_stdlib_files_cl100k", 32_768),
+        ("python311_stdlib_files_cl100k", 262_144),
+    ],
+)
+def test_auto_comes_within_a_thousandth_of_its_bound(measured: Path, name: str, capacity: int) -> None:
+    lengths = repeated(measured, name)
+    packs = lw.pack(lengths, capacity, method="auto", overlong="split")
+    check(packs, lengths, overlong="split")
+    assert len(packs) <= packs.lower_bound * 1.001 + 1
+
+
+def test_no_small_samples(rng: np.random.Generator) -> None:
+    lengths = rng.integers(129, 257, 200_000)
+    packs = lw.pack(lengths, 512, method="auto")
+    check(packs, lengths)
+    assert packs.gap < 0.001
+    assert len(lw.pack(lengths, 512)) > 1.06 * len(packs)
+
+
+def test_time_limit_is_work_not_time(rng: np.random.Generator) -> None:
+    lengths = rng.integers(40, 250, 50_000)
+    best = lw.pack(lengths, 512)
+    none, short, long = (lw.pack(lengths, 512, method="optimal", time_limit=limit) for limit in (0, 0.001, 10))
+    assert len(best) >= len(none) >= len(short) >= len(long)
+    assert none.lower_bound <= short.lower_bound <= long.lower_bound <= len(long)
+    again = lw.pack(lengths, 512, method="optimal", time_limit=0.001)
+    assert np.array_equal(short.indices, again.indices)
+
+
+def test_seed_draws_other_samples_for_the_same_sizes(story: npt.NDArray[np.uint16]) -> None:
+    part = story[:50_000]
+    plain, first, again, second = (lw.pack(part, 8192, seed=seed) for seed in (None, 1, 1, 2))
+    check(first, part)
+    assert np.array_equal(first.indices, again.indices)
+    for one, other in ((plain, first), (first, second)):
+        assert np.array_equal(one.offsets, other.offsets)
+        assert np.array_equal(part[one.indices], part[other.indices])
+        assert np.mean(one.indices == other.indices) < 0.2
+
+
+def test_golden_packs() -> None:
+    """These bits are a promise: a change of them is a major version."""
+    packs = lw.pack(np.repeat(np.arange(1, 7), 3), 20, seed=7)
+    assert [pack.tolist() for pack in packs] == [[13, 14, 12, 10, 0], [11, 9, 8, 7, 6, 3, 2], [17, 15, 16, 4], [5, 1]]
 
 
 def test_all_integer_types_pack_alike(story: npt.NDArray[np.uint16]) -> None:
@@ -205,9 +296,12 @@ def test_packs_behave_like_a_sequence() -> None:
         ([1], 8, {"max_samples": 0}, "max_samples is 0, but must be from 1 to"),
         ([1], 8, {"multiple_of": 0}, "multiple_of is 0, but must be from 1 to 8"),
         ([1], 8, {"multiple_of": 9}, "multiple_of is 9, but must be from 1 to 8"),
-        ([1], 8, {"method": "worst"}, "method is 'worst', but must be one of 'best_fit'"),
+        ([1], 8, {"method": "worst"}, "method is 'worst', but must be one of 'auto', 'best_fit'"),
         ([1], 8, {"overlong": "alone"}, "overlong is 'alone', but must be one of 'error', 'drop'"),
         ([1], 8, {"overlong": ["error"]}, r"overlong is \['error'\]"),
+        ([1], 8, {"time_limit": -1}, "time_limit is -1, but must be seconds from 0 to"),
+        ([1], 8, {"time_limit": float("nan")}, "time_limit is nan"),
+        ([1], 8, {"seed": -1}, "seed is -1"),
         ([1, 9000], 8192, {}, r"lengths\[1\] is 9000 tokens, but a pack holds capacity=8192; choose overlong=\"trunc"),
         ([1, 8], 8, {"multiple_of": 3}, r"lengths\[1\] is 8 tokens, but a pack holds 6 tokens \(capacity=8 round"),
         ([1, -2], 8, {}, r"lengths\[1\] is -2"),

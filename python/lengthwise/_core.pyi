@@ -38,6 +38,7 @@ class Packer:
         max_samples: int,
         multiple_of: int,
         overlong: str,
+        work: int,
     ) -> Packer: ...
     def __len__(self) -> int: ...
     def packs(
@@ -62,6 +63,7 @@ class PackedPlanner:
         method: str,
         max_samples: int,
         multiple_of: int,
+        work: int,
         pad_to: str,
         seed: int,
         world_size: int,

@@ -11,7 +11,7 @@ from lengthwise import _core
 from lengthwise._arrays import MAX_LENGTH
 from lengthwise._integers import as_integer
 from lengthwise.layouts import EpochPlanner, PlanArrays, Settings
-from lengthwise.packing import NO_CAP, PackMethod, one_of
+from lengthwise.packing import NO_CAP, PackMethod, as_work, one_of
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -29,6 +29,7 @@ class Packed:
     Args:
         capacity: the most tokens in a pack. A hard limit.
         method: how the packs are decided.
+        time_limit: about how many seconds "optimal" and "auto" may take, once; a limit of work, the same everywhere.
         max_samples: the most samples in a pack.
         multiple_of: every sample occupies a multiple of this many tokens.
         pad_to: what `padded_lengths` of the plan say: "capacity", one shape for all rows, or "fill", what the samples
@@ -52,6 +53,7 @@ class Packed:
     max_samples: int | None = None
     multiple_of: int = 1
     pad_to: Literal["capacity", "fill"] = "capacity"
+    time_limit: float = 10.0
 
     @property
     def config(self) -> dict[str, Any]:
@@ -84,6 +86,7 @@ class _PackedPlanner:
             method=one_of(layout.method, "method", get_args(PackMethod)),
             max_samples=NO_CAP if cap is None else as_integer(cap, "max_samples", 1, NO_CAP - 1, "or None"),
             multiple_of=as_integer(layout.multiple_of, "multiple_of", 1, capacity, "pass 1 for no alignment"),
+            work=as_work(layout.time_limit),
             pad_to=one_of(layout.pad_to, "pad_to", ("capacity", "fill")),
             seed=settings.seed,
             world_size=settings.world_size,

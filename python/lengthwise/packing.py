@@ -18,13 +18,16 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
 #: How packs are decided; see `pack`.
-PackMethod = Literal["best_fit", "first_fit", "next_fit"]
+PackMethod = Literal["auto", "best_fit", "first_fit", "next_fit", "optimal"]
 
 #: What happens to a sample that is longer than a pack; see `pack`.
 PackOverlong = Literal["error", "drop", "truncate", "split"]
 
 #: "No cap" for the core.
 NO_CAP: Final = 2**32 - 1
+
+#: Elementary steps of the optimising methods for each second of a `time_limit`: a core takes 1 to 2 billion.
+STEPS_PER_SECOND: Final = 1_000_000_000
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -118,6 +121,7 @@ def pack(
     multiple_of: int = 1,
     overlong: PackOverlong = "error",
     seed: int | None = None,
+    time_limit: float = 10.0,
 ) -> Packs:
     """Lay samples end to end in as few rows of `capacity` tokens as the method finds.
 
@@ -125,6 +129,10 @@ def pack(
         - `"best_fit"`: best fit decreasing, exactly the textbook's packs. With `max_samples`, where best fit is up to
           45 % above the bound, the better of it and of worst fit into the fewest packs that a search finds.
         - `"first_fit"`, `"next_fit"`: first and next fit decreasing, exactly the textbook's packs, in its order.
+        - `"optimal"`: column generation (Gilmore and Gomory 1961), rounded; never more packs than best fit, and its
+          bound is certified in exact arithmetic. Up to about 600 distinct sizes and a capacity of 2,048 it usually ends
+          within a few packs of the bound; above, sizes are grouped, and a gap of 0.1 to 0.5 % remains.
+        - `"auto"`: best fit, and `"optimal"` where the bound leaves more than 0.1 % to gain.
 
     Args:
         lengths: integers[n], in tokens, fewer than 2**32 - 1 samples. Samples of length 0 are allowed: they occupy
@@ -139,6 +147,8 @@ def pack(
             `multiple_of` does not divide `capacity`, the largest multiple below takes its place.
         seed: 0 to 2**64 - 1: which sample takes which of the places of its size is drawn at random, with the same
             sizes in every pack; or None for ascending order.
+        time_limit: about how many seconds `"optimal"` and `"auto"` may take, on one core of an ordinary machine. It is
+            a limit of work, not of the clock, so that the result is the same on every machine and rank.
 
     Returns:
         Packs, deterministic: the same for the same arguments on every machine.
@@ -169,6 +179,7 @@ def pack(
         max_samples=NO_CAP if max_samples is None else as_integer(max_samples, "max_samples", 1, NO_CAP - 1, "or None"),
         multiple_of=as_integer(multiple_of, "multiple_of", 1, capacity, "pass 1 for no alignment"),
         overlong=one_of(overlong, "overlong", get_args(PackOverlong)),
+        work=as_work(time_limit),
     )
     seed = None if seed is None else as_integer(seed, "seed", 0, 2**64 - 1, "or None")
     indices, offsets, segments, dropped = packer.packs(lengths, seed)
@@ -181,3 +192,10 @@ def one_of(value: Any, name: str, choices: tuple[str, ...]) -> str:
         listed = ", ".join(repr(choice) for choice in choices)
         raise LengthwiseError(f"{name} is {value!r:.60}, but must be one of {listed}")
     return value
+
+
+def as_work(time_limit: Any) -> int:
+    """Return the steps that a time limit in seconds allows."""
+    if isinstance(time_limit, bool) or not isinstance(time_limit, (int, float)) or not 0 <= time_limit <= 1e9:
+        raise LengthwiseError(f"time_limit is {time_limit!r:.60}, but must be seconds from 0 to 1e9")
+    return int(time_limit * STEPS_PER_SECOND)

@@ -11,8 +11,13 @@ use crate::arrays::{Lengths, with_lengths};
 use crate::enter::enter;
 use crate::plan::{PlanArrays, REMAINDER, choice, hand_over as hand_over_plan};
 
-const METHODS: &[(&str, Method)] =
-    &[("best_fit", Method::BestFit), ("first_fit", Method::FirstFit), ("next_fit", Method::NextFit)];
+const METHODS: &[(&str, Method)] = &[
+    ("auto", Method::Auto),
+    ("best_fit", Method::BestFit),
+    ("first_fit", Method::FirstFit),
+    ("next_fit", Method::NextFit),
+    ("optimal", Method::Optimal),
+];
 
 const OVERLONG: &[(&str, Overlong)] = &[
     ("error", Overlong::Error),
@@ -31,7 +36,7 @@ pub(crate) struct Packer {
 #[pymethods]
 impl Packer {
     #[new]
-    #[pyo3(signature = (lengths, *, capacity, method, max_samples, multiple_of, overlong))]
+    #[pyo3(signature = (lengths, *, capacity, method, max_samples, multiple_of, overlong, work))]
     fn new(
         py: Python<'_>,
         lengths: Lengths<'_>,
@@ -40,6 +45,7 @@ impl Packer {
         max_samples: u32,
         multiple_of: u32,
         overlong: &str,
+        work: u64,
     ) -> PyResult<Self> {
         let options = PackOptions {
             capacity,
@@ -47,6 +53,7 @@ impl Packer {
             max_samples,
             multiple_of,
             overlong: choice("overlong", overlong, OVERLONG)?,
+            work,
         };
         let inner = with_lengths!(&lengths, slice => enter(py, |interrupt| Decided::new(slice, options, interrupt)))?;
         Ok(Self { inner })
@@ -85,8 +92,8 @@ pub(crate) struct PackedPlanner {
 #[pymethods]
 impl PackedPlanner {
     #[new]
-    #[pyo3(signature = (lengths, *, capacity, method, max_samples, multiple_of, pad_to, seed, world_size, overlong,
-                        remainder))]
+    #[pyo3(signature = (lengths, *, capacity, method, max_samples, multiple_of, work, pad_to, seed, world_size,
+                        overlong, remainder))]
     #[expect(clippy::too_many_arguments, reason = "a keyword-only constructor")]
     fn new(
         py: Python<'_>,
@@ -95,6 +102,7 @@ impl PackedPlanner {
         method: &str,
         max_samples: u32,
         multiple_of: u32,
+        work: u64,
         pad_to: &str,
         seed: u64,
         world_size: u32,
@@ -102,8 +110,14 @@ impl PackedPlanner {
         remainder: &str,
     ) -> PyResult<Self> {
         let overlong = choice("overlong", overlong, OVERLONG)?;
-        let options =
-            PackOptions { capacity, method: choice("method", method, METHODS)?, max_samples, multiple_of, overlong };
+        let options = PackOptions {
+            capacity,
+            method: choice("method", method, METHODS)?,
+            max_samples,
+            multiple_of,
+            overlong,
+            work,
+        };
         let pad_to = choice("pad_to", pad_to, &[("capacity", PadPack::Capacity), ("fill", PadPack::Fill)])?;
         let remainder = choice("remainder", remainder, REMAINDER)?;
         let settings = Settings { seed, world_size, overlong, remainder };

@@ -15,9 +15,43 @@ use super::rooms::{Alike, Rooms};
 use crate::{Interrupt, Result};
 
 /// Pack `classes` into packs of `capacity` units and at most `max_samples` samples.
+///
+/// # Errors
+/// The caller's interrupt.
 pub(crate) fn best_fit(classes: &Classes, capacity: u32, max_samples: u32, interrupt: Interrupt<'_>) -> Result<Recipe> {
-    let mut recipe = Recipe::default();
+    best_fit_onto(Recipe::default(), &[], classes, capacity, max_samples, interrupt)
+}
+
+/// Packs that may still take samples.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Started {
+    pub(super) content: Content,
+    pub(super) packs: u32,
+    pub(super) samples: u32,
+    pub(super) room: u32,
+}
+
+/// Pack `classes`, of which some may have no samples, into the packs of `started` and new ones. The contents of `started`
+/// are steps of `recipe`, which lists none of them yet.
+///
+/// # Errors
+/// The caller's interrupt.
+pub(super) fn best_fit_onto(
+    mut recipe: Recipe,
+    started: &[Started],
+    classes: &Classes,
+    capacity: u32,
+    max_samples: u32,
+    interrupt: Interrupt<'_>,
+) -> Result<Recipe> {
     let mut open = Open { rooms: Rooms::new(capacity), max_samples };
+    for &Started { content, packs, samples, room } in started {
+        if samples == max_samples {
+            recipe.packs.push((content, packs));
+        } else {
+            open.rooms.push(room, Alike::new(content, packs, samples));
+        }
+    }
     for (class, (&size, &count)) in classes.sizes.iter().zip(&classes.counts).enumerate().rev() {
         if class % 1024 == 0 {
             interrupt.check()?;

@@ -7,10 +7,14 @@
 mod best_fit;
 mod bounds;
 mod classes;
+mod coarse;
+mod columns;
 mod emit;
 mod first_fit;
+mod knapsack;
 mod layout;
 mod next_fit;
+mod optimal;
 mod recipe;
 mod rooms;
 mod solve;

@@ -3,9 +3,11 @@
 use super::best_fit::best_fit;
 use super::bounds::lower_bound;
 use super::classes::{Classes, Grouped, Sorted};
+use super::columns::Work;
 use super::emit::{Rows, emit};
 use super::first_fit::first_fit;
 use super::next_fit::next_fit;
+use super::optimal::improve;
 use super::recipe::Recipe;
 use super::worst_fit;
 use crate::rng::Key;
@@ -20,7 +22,14 @@ pub enum Method {
     FirstFit,
     /// Best fit decreasing, the textbook's; with a cap on samples, worst fit where that needs fewer packs.
     BestFit,
+    /// Column generation from the best fit on, under a limit of work; never worse.
+    Optimal,
+    /// Best fit, and column generation where the bound leaves more than 0.1 % to gain.
+    Auto,
 }
+
+/// What `Method::Auto` is content with: packs above the bound, one part in this many.
+const CONTENT: u64 = 1000;
 
 /// What a packing is asked to be.
 #[derive(Debug, Clone, Copy)]
@@ -35,6 +44,8 @@ pub struct PackOptions {
     pub multiple_of: u32,
     /// What happens to samples above the capacity.
     pub overlong: Overlong,
+    /// Elementary steps that `Optimal` and `Auto` may take: about a second for a billion.
+    pub work: u64,
 }
 
 /// A packing that has been decided, ready to name samples as often as is wanted.
@@ -66,8 +77,8 @@ impl Packer {
         check(&options)?;
         let sorted = Sorted::new(lengths, options.capacity, options.multiple_of, options.overlong, interrupt)?;
         let capacity = options.capacity / options.multiple_of;
-        let lower_bound = lower_bound(&sorted.classes, capacity, options.max_samples);
-        let recipe = decide(&sorted.classes, capacity, &options, lower_bound, interrupt)?;
+        let bound = lower_bound(&sorted.classes, capacity, options.max_samples);
+        let (recipe, lower_bound) = decide(&sorted.classes, capacity, &options, bound, interrupt)?;
         Ok(Self { options, sorted, recipe, lower_bound })
     }
 
@@ -188,23 +199,41 @@ fn check(options: &PackOptions) -> Result<()> {
     Ok(())
 }
 
+/// The packs, and a lower bound that may be better than `bound`.
 fn decide(
     classes: &Classes,
     capacity: u32,
     options: &PackOptions,
-    lower_bound: u64,
+    bound: u64,
     interrupt: Interrupt<'_>,
-) -> Result<Recipe> {
+) -> Result<(Recipe, u64)> {
     let cap = options.max_samples;
     match options.method {
-        Method::NextFit => Ok(next_fit(classes, capacity, cap)),
-        Method::FirstFit => first_fit(classes, capacity, cap, interrupt),
-        Method::BestFit => {
-            let best = best_fit(classes, capacity, cap, interrupt)?;
-            if cap == u32::MAX || best.len() <= lower_bound {
-                return Ok(best);
+        Method::NextFit => Ok((next_fit(classes, capacity, cap), bound)),
+        Method::FirstFit => Ok((first_fit(classes, capacity, cap, interrupt)?, bound)),
+        Method::BestFit => Ok((quick(classes, capacity, cap, bound, interrupt)?, bound)),
+        Method::Optimal | Method::Auto => {
+            let recipe = quick(classes, capacity, cap, bound, interrupt)?;
+            let allowed = if options.method == Method::Auto { bound + bound / CONTENT } else { bound };
+            if recipe.len() <= allowed {
+                return Ok((recipe, bound));
             }
-            Ok(worst_fit::fewest(classes, capacity, cap, lower_bound, best.len(), interrupt)?.unwrap_or(best))
+            improve(recipe, bound, classes, capacity, cap, Work(options.work), interrupt)
         }
     }
+}
+
+/// Best fit, or worst fit where a cap makes that better.
+pub(super) fn quick(
+    classes: &Classes,
+    capacity: u32,
+    cap: u32,
+    bound: u64,
+    interrupt: Interrupt<'_>,
+) -> Result<Recipe> {
+    let best = best_fit(classes, capacity, cap, interrupt)?;
+    if cap == u32::MAX || best.len() <= bound {
+        return Ok(best);
+    }
+    Ok(worst_fit::fewest(classes, capacity, cap, bound, best.len(), interrupt)?.unwrap_or(best))
 }

@@ -40,6 +40,31 @@ fn naive(lengths: &[u32], capacity: u32, max_samples: usize, fit: Fit) -> Vec<Ve
     packs
 }
 
+/// The fewest packs, by trying everything.
+fn exact(lengths: &[u32], capacity: u32, max_samples: u32) -> u64 {
+    fn put(lengths: &[u32], packs: &mut Vec<(u32, u32)>, limits: (u32, u32), best: &mut usize) {
+        let Some((&length, rest)) = lengths.split_first() else {
+            *best = packs.len();
+            return;
+        };
+        for i in 0..packs.len() {
+            if packs[i].0 + length <= limits.0 && packs[i].1 < limits.1 {
+                packs[i] = (packs[i].0 + length, packs[i].1 + 1);
+                put(rest, packs, limits, best);
+                packs[i] = (packs[i].0 - length, packs[i].1 - 1);
+            }
+        }
+        if packs.len() + 1 < *best {
+            packs.push((length, 1));
+            put(rest, packs, limits, best);
+            packs.pop();
+        }
+    }
+    let mut best = lengths.len() + 1;
+    put(lengths, &mut Vec::new(), (capacity, max_samples), &mut best);
+    best as u64
+}
+
 fn classes(lengths: &[u32]) -> Classes {
     let mut order = lengths.to_vec();
     order.sort_unstable();
@@ -103,16 +128,29 @@ proptest! {
     }
 
     #[test]
+    fn bounds_are_true_and_optimal_is_near(
+        lengths in prop::collection::vec(1_u32..30, 1..9), capacity in 30_u32..60, cap in prop_oneof![Just(u32::MAX), 1_u32..4],
+    ) {
+        let fewest = exact(&lengths, capacity, cap);
+        let options = PackOptions {
+            capacity, method: Method::Optimal, max_samples: cap, multiple_of: 1, overlong: Overlong::Error, work: 1 << 24,
+        };
+        let packer = Packer::new(&lengths, options, Interrupt::NEVER).unwrap();
+        prop_assert!(packer.lower_bound() <= fewest && fewest <= packer.packs());
+        prop_assert!(packer.packs() <= fewest + 1);
+    }
+
+    #[test]
     fn every_sample_is_packed_once_within_the_limits(
         lengths in prop::collection::vec(0_u32..200, 0..200),
         capacity in 1_u32..120,
         multiple_of in 1_u32..9,
         cap in prop_oneof![Just(u32::MAX), 1_u32..6],
         overlong in prop_oneof![Just(Overlong::Drop), Just(Overlong::Truncate), Just(Overlong::Split)],
-        method in prop_oneof![Just(Method::BestFit), Just(Method::FirstFit), Just(Method::NextFit)],
+        method in prop_oneof![Just(Method::BestFit), Just(Method::FirstFit), Just(Method::NextFit), Just(Method::Optimal), Just(Method::Auto)],
     ) {
         prop_assume!(multiple_of <= capacity);
-        let options = PackOptions { capacity, method, max_samples: cap, multiple_of, overlong };
+        let options = PackOptions { capacity, method, max_samples: cap, multiple_of, overlong, work: 1 << 24 };
         let packer = Packer::new(&lengths, options, Interrupt::NEVER).unwrap();
         let packs = packer.packs_of(&lengths, None, Interrupt::NEVER).unwrap();
         prop_assert_eq!(packs.rows.offsets.len() as u64, packer.packs() + 1);
@@ -158,6 +196,7 @@ fn huge_capacities_and_lengths_need_no_table() {
         max_samples: u32::MAX,
         multiple_of: 1,
         overlong: Overlong::Error,
+        work: 0,
     };
     let packer = Packer::new(&lengths, options, Interrupt::NEVER).unwrap();
     assert_eq!((packer.packs(), packer.lower_bound()), (3, 3));

@@ -37,6 +37,7 @@ pub(crate) struct Packer {
 impl Packer {
     #[new]
     #[pyo3(signature = (lengths, *, capacity, method, max_samples, multiple_of, overlong, work))]
+    #[expect(clippy::too_many_arguments, reason = "a keyword-only constructor")]
     fn new(
         py: Python<'_>,
         lengths: Lengths<'_>,

@@ -189,3 +189,21 @@ def test_what_looks_wrong_is_said_on_a_line_and_in_the_report(tmp_path: Path) ->
     assert done.stderr.count("\n") == 1
     assert "Look at these first" in done.stdout
     assert "disagrees with the sizes of" in " ".join(done.stdout.split())
+
+
+def test_packs_are_written_verified_and_continued(dataset: str, tmp_path: Path) -> None:
+    out = tmp_path / "packs"
+    arguments = ("pack", dataset, "--capacity", "512", "--out", str(out))
+    done = lengthwise(*arguments)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "from column input_ids" in done.stdout
+    again = json.loads(lengthwise(*arguments, "--json").stdout)
+    assert again["problems"] == []
+    assert again["tokens"] == int(lw.read_lengths(dataset).sum())
+
+    assert lengthwise("verify", str(out), dataset).returncode == 0
+    next(out.glob("*.parquet")).write_bytes(b"not parquet")
+    done = lengthwise("verify", str(out), dataset)
+    assert done.returncode == 1
+    assert "FAILED" in done.stdout
+    assert lengthwise(*arguments[:2], "--capacity", "600", "--out", str(out)).returncode == 1

@@ -1,13 +1,12 @@
 """The demonstration: the story's lengths as a real data set, read back, and planned in six ways.
 
-A folder in the layout of `datasets.Dataset.save_to_disk` is written with pyarrow alone (Arrow IPC stream with record
-batches of 1,000 rows, `state.json`, `dataset_info.json`), so that the demonstration takes the road that a user's data
-takes. Its only column is `seq_len`: the tokens of the story were never published, and would be 7.6 GB.
+A folder in the layout of `datasets.Dataset.save_to_disk` is written with pyarrow alone (`lengthwise.saved`), so that
+the demonstration takes the road that a user's data takes. Its only column is `seq_len`: the tokens of the story were
+never published, and would be 7.6 GB.
 """
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from pathlib import Path
 from time import perf_counter
@@ -15,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
+from lengthwise import saved
 from lengthwise.story import PUBLISHED_BOUNDARIES, story_lengths
 
 if TYPE_CHECKING:
@@ -29,8 +29,6 @@ MEASURED: Final = {"sorted": 32.0, "shuffled": 11.9, "bucketed, 6 by hand": 25.1
 #: The epochs of the story's run, and the days that it took.
 EPOCHS: Final = 6
 MEASURED_DAYS: Final = 5.1
-
-_ROWS_A_BATCH: Final = 1_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,31 +76,12 @@ def write_dataset(folder: str | os.PathLike[str]) -> Path:
     folder = Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
     lengths = np.random.default_rng(0).permutation(story_lengths()).astype(np.int32)
-    features = {"seq_len": {"dtype": "int32", "_type": "Value"}}
-    schema = pa.schema([("seq_len", pa.int32())]).with_metadata(
-        {"huggingface": json.dumps({"info": {"features": features}})}
-    )
-    name = "data-00000-of-00001.arrow"
-    with pa.OSFile(str(folder / name), "wb") as sink, pa.ipc.new_stream(sink, schema) as writer:
-        writer.write_table(pa.table([pa.array(lengths)], schema=schema), max_chunksize=_ROWS_A_BATCH)
-    _write_json(folder / "dataset_info.json", {"description": "", "features": features})
-    _write_json(
-        folder / "state.json",
-        {
-            "_data_files": [{"filename": name}],
-            "_fingerprint": "1e6e6774687769e5",
-            "_format_columns": None,
-            "_format_kwargs": {},
-            "_format_type": None,
-            "_output_all_columns": False,
-            "_split": None,
-        },
-    )
+    table = pa.table({"seq_len": pa.array(lengths)})
+    name = saved.shard_name(0, 1)
+    with pa.OSFile(str(folder / name), "wb") as sink, pa.ipc.new_stream(sink, table.schema) as writer:
+        writer.write_table(table, max_chunksize=saved.ROWS_A_BATCH)
+    saved.describe(folder, [name], "1e6e6774687769e5")
     return folder
-
-
-def _write_json(path: Path, value: dict[str, Any]) -> None:
-    path.write_text(json.dumps(value, indent=2), encoding="utf-8")
 
 
 def compare_orders(lengths: Any) -> list[Row]:

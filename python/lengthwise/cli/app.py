@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 #: The commands in the order in which a newcomer needs them; each lives in the module of its name.
-COMMANDS: Final = ("demo", "report", "boundaries", "plan", "verify", "completion")
+COMMANDS: Final = ("demo", "report", "boundaries", "plan", "pack", "verify", "completion")
 
 DATA_PROBLEM: Final = 1
 USAGE: Final = 2

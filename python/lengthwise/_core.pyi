@@ -128,6 +128,15 @@ def balance(
 ) -> tuple[npt.NDArray[np.uint32], npt.NDArray[np.int64], npt.NDArray[np.uint64], int]:
     """Divide items into parts of near-equal cost; `sizes` beside `most` limits what a part holds."""
 
+def fill_from_levels(
+    out: npt.NDArray[np.uint32],
+    done: int,
+    repetition: npt.NDArray[np.uint8],
+    definition: npt.NDArray[np.uint8],
+    entries: int,
+    max_definition: int,
+    element: int,
+) -> int: ...
 def fingerprint(lengths: Lengths) -> str:
     """32 hexadecimal digits that tell these lengths from others, whatever integers store them."""
 

@@ -191,4 +191,4 @@ def test_footers_bound_the_tokens(tmp_path: Path) -> None:
     found = lw.inspect(tmp_path / "data.parquet")
     assert found.tokens is not None
     assert found.tokens[0] <= sum(LENGTHS) <= found.tokens[1] <= sum(LENGTHS) + LENGTHS.count(0)
-    assert (found.rows, found.column, found.reads_values) == (3_000, "input_ids", True)
+    assert (found.rows, found.column, found.reads_values) == (3_000, "input_ids", False)

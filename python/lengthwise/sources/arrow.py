@@ -131,16 +131,21 @@ def as_table(column: pa.ChunkedArray) -> pa.Table:
 
 def schema_fields(schema: pa.Schema) -> list[Field]:
     """Return the fields of a schema, those inside structs after the column they are in."""
-    found: list[Field] = []
+    return [Field(path, kind_of(type_), str(type_)) for path, type_ in schema_types(schema)]
+
+
+def schema_types(schema: pa.Schema) -> list[tuple[str, pa.DataType]]:
+    """Return the paths of the fields of a schema and their types, in the same order."""
+    found: list[tuple[str, pa.DataType]] = []
     for column in schema:
         _walk(column.name, column.type, 0, found)
     return found
 
 
-def _walk(path: str, type_: pa.DataType, depth: int, found: list[Field]) -> None:
+def _walk(path: str, type_: pa.DataType, depth: int, found: list[tuple[str, pa.DataType]]) -> None:
     import pyarrow as pa
 
-    found.append(Field(path, kind_of(type_), str(type_)))
+    found.append((path, type_))
     if pa.types.is_struct(type_) and depth < MAX_DEPTH:
         for child in type_:
             _walk(f"{path}.{child.name}", child.type, depth + 1, found)
@@ -157,12 +162,13 @@ def kind_of(type_: pa.DataType) -> Kind:
         return "integer" if types.is_integer(type_.value_type) else "other"
     if types.is_integer(type_):
         return "integer"
-    if _is_list(type_):
+    if is_list(type_):
         return "list"
     return "bytes" if _is_bytes(type_) else "other"
 
 
-def _is_list(type_: pa.DataType) -> bool:
+def is_list(type_: pa.DataType) -> bool:
+    """Whether a type is one of Arrow's five kinds of list."""
     return _is(type_, "list", "large_list", "fixed_size_list", "list_view", "large_list_view")
 
 
@@ -235,6 +241,6 @@ def measure(column: pa.ChunkedArray) -> pa.ChunkedArray:
     if _is(type_, "run_end_encoded"):
         column.validate(full=True)
         return pa.chunked_array([pc.run_end_decode(chunk) for chunk in column.chunks], type_.value_type)
-    if _is_list(type_):
+    if is_list(type_):
         return pc.list_value_length(column)
     return pc.binary_length(column.cast(pa.large_binary()) if _is(type_, "string_view", "binary_view") else column)

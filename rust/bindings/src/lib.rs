@@ -9,6 +9,7 @@ mod arrays;
 mod balance;
 mod boundaries;
 mod enter;
+mod levels;
 mod measure;
 mod pack;
 mod plan;
@@ -26,6 +27,8 @@ mod _core {
     use crate::boundaries::{Candidates, histogram};
     #[pymodule_export]
     use crate::enter::LengthwiseError;
+    #[pymodule_export]
+    use crate::levels::fill_from_levels;
     #[pymodule_export]
     use crate::measure::{batchmates, in_running_order, real_tokens};
     #[pymodule_export]

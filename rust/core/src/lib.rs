@@ -13,6 +13,7 @@ mod histogram;
 mod index;
 mod interrupt;
 mod length;
+pub mod levels;
 mod limits;
 pub mod measure;
 mod order;

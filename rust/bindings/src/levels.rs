@@ -1,0 +1,25 @@
+//! Lengths of lists from the levels of Parquet pages.
+
+use lengthwise_core::levels::{self, Page};
+use numpy::{PyReadonlyArray1, PyReadwriteArray1};
+use pyo3::prelude::*;
+
+use crate::enter::enter;
+
+#[pyfunction]
+#[expect(clippy::too_many_arguments, reason = "a page is what it is")]
+pub(crate) fn fill_from_levels(
+    py: Python<'_>,
+    mut out: PyReadwriteArray1<'_, u32>,
+    done: usize,
+    repetition: PyReadonlyArray1<'_, u8>,
+    definition: PyReadonlyArray1<'_, u8>,
+    entries: usize,
+    max_definition: u32,
+    element: u32,
+) -> PyResult<usize> {
+    let (repetition, definition) = (repetition.as_slice()?, definition.as_slice()?);
+    let page = Page { repetition, definition, entries, max_definition, element };
+    let out = out.as_slice_mut()?;
+    enter(py, |interrupt| levels::fill(out, done, &page, interrupt))
+}

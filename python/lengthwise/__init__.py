@@ -2,7 +2,7 @@
 
 from lengthwise._core import LengthwiseError, __version__
 from lengthwise.balancing import Parts, balance
-from lengthwise.boundaries import BoundarySolution, optimal_boundaries, solve_boundaries
+from lengthwise.boundaries import Auto, BoundarySolution, optimal_boundaries, solve_boundaries
 from lengthwise.compare import Comparison, compare
 from lengthwise.histogram import Histogram
 from lengthwise.layouts import Padded
@@ -17,6 +17,7 @@ from lengthwise.speed import SpeedModel
 from lengthwise.summary import Mixing, Summary
 
 __all__ = [
+    "Auto",
     "BoundarySolution",
     "Comparison",
     "Histogram",

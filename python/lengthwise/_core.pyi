@@ -19,11 +19,24 @@ class Candidates:
     def __new__(
         cls, lengths: npt.NDArray[np.uint32], counts: npt.NDArray[np.uint64], multiple_of: int, include: list[int]
     ) -> Candidates: ...
-    @property
-    def bounds(self) -> npt.NDArray[np.uint32]: ...
+    def arrays(self) -> tuple[npt.NDArray[np.uint32], npt.NDArray[np.uint64]]:
+        """The bounds and the samples at each."""
     def solve(
-        self, k: int, costs: npt.NDArray[np.uint64] | None
-    ) -> tuple[npt.NDArray[np.uint32], npt.NDArray[np.uint64], int, int]: ...
+        self,
+        objective: str,
+        costs: npt.NDArray[np.uint64] | None,
+        limits: tuple[int, int, int, int],
+        *,
+        k: int | None,
+        overhead: int,
+        min_count: int,
+        max_ratio: float,
+    ) -> tuple[npt.NDArray[np.uint32], npt.NDArray[np.uint64], int, int | None]:
+        """The best `k` boundaries, or as many as are worth `overhead` each."""
+    def curve(
+        self, objective: str, costs: npt.NDArray[np.uint64] | None, limits: tuple[int, int, int, int], most: int
+    ) -> list[tuple[npt.NDArray[np.uint32], npt.NDArray[np.uint64], int, int | None]]:
+        """The best boundaries of every number up to `most`."""
 
 @final
 class Packer:

@@ -1,17 +1,19 @@
 //! Histograms and boundaries.
 
-use lengthwise_core::boundaries::{self, Solution};
-use lengthwise_core::{Histogram, Interrupt};
+use lengthwise_core::boundaries::{self, Constraints, Number, Objective, Solution};
+use lengthwise_core::{Histogram, Limits};
 use numpy::{IntoPyArray, PyArray1, PyReadonlyArray1};
 use pyo3::prelude::*;
 
 use crate::arrays::{Lengths, with_lengths};
-use crate::enter::enter;
+use crate::enter::{LengthwiseError, enter};
 
 /// Distinct lengths and their counts.
 type Counted<'py> = (Bound<'py, PyArray1<u32>>, Bound<'py, PyArray1<u64>>);
 /// Boundaries, samples in each bucket, cost, lower bound.
-type Solved<'py> = (Bound<'py, PyArray1<u32>>, Bound<'py, PyArray1<u64>>, i128, i128);
+type Solved<'py> = (Bound<'py, PyArray1<u32>>, Bound<'py, PyArray1<u64>>, i128, Option<i128>);
+/// `max_tokens`, `max_samples`, `multiple_of`, `samples_multiple_of`.
+type LimitNumbers = (u64, u32, u32, u32);
 
 #[pyfunction]
 pub(crate) fn histogram<'py>(py: Python<'py>, lengths: Lengths<'py>) -> PyResult<Counted<'py>> {
@@ -24,6 +26,7 @@ pub(crate) fn histogram<'py>(py: Python<'py>, lengths: Lengths<'py>) -> PyResult
 #[pyclass(frozen, module = "lengthwise._core")]
 pub(crate) struct Candidates {
     inner: boundaries::Candidates,
+    include: Vec<u32>,
 }
 
 #[pymethods]
@@ -34,30 +37,74 @@ impl Candidates {
         lengths: PyReadonlyArray1<'_, u32>,
         counts: PyReadonlyArray1<'_, u64>,
         multiple_of: u32,
-        include: Vec<u32>,
+        mut include: Vec<u32>,
     ) -> PyResult<Self> {
         let (lengths, counts) = (lengths.as_slice()?, counts.as_slice()?);
         let inner = enter(py, |_| {
             boundaries::Candidates::new(&Histogram::from_counts(lengths, counts)?, multiple_of, &include)
         })?;
-        Ok(Self { inner })
+        include.sort_unstable();
+        include.dedup();
+        Ok(Self { inner, include })
     }
 
-    #[getter]
-    fn bounds<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<u32>> {
-        PyArray1::from_slice(py, self.inner.bounds())
+    /// The bounds and the samples at each.
+    fn arrays<'py>(&self, py: Python<'py>) -> Counted<'py> {
+        let counts = self.inner.below().windows(2).map(|pair| (pair[1] - pair[0]) as u64);
+        (PyArray1::from_slice(py, self.inner.bounds()), PyArray1::from_iter(py, counts))
     }
 
+    /// The best `k` boundaries, or as many as are worth `overhead` each.
+    #[pyo3(signature = (objective, costs, limits, *, k, overhead, min_count, max_ratio))]
+    #[allow(clippy::too_many_arguments, reason = "Python names them")]
     fn solve<'py>(
         &self,
         py: Python<'py>,
-        k: usize,
+        objective: &str,
         costs: Option<PyReadonlyArray1<'py, u64>>,
+        limits: LimitNumbers,
+        k: Option<usize>,
+        overhead: u64,
+        min_count: u64,
+        max_ratio: f64,
     ) -> PyResult<Solved<'py>> {
-        let costs = costs.as_ref().map(PyReadonlyArray1::as_slice).transpose()?;
-        let work = |interrupt: Interrupt<'_>| boundaries::optimal(&self.inner, costs, k, interrupt);
-        Ok(solved(py, enter(py, work)?))
+        let (costs, limits) = (costs.as_ref().map(PyReadonlyArray1::as_slice).transpose()?, limits_of(limits));
+        let objective = objective_called(objective, costs, &limits)?;
+        let number = k.map_or(Number::Worth(overhead), Number::Exactly);
+        let constraints = Constraints { min_count, max_ratio, include: self.include.clone() };
+        let solution =
+            enter(py, |interrupt| boundaries::optimal(&self.inner, objective, number, &constraints, interrupt))?;
+        Ok(solved(py, solution))
     }
+
+    /// The best boundaries of every number up to `most`.
+    fn curve<'py>(
+        &self,
+        py: Python<'py>,
+        objective: &str,
+        costs: Option<PyReadonlyArray1<'py, u64>>,
+        limits: LimitNumbers,
+        most: usize,
+    ) -> PyResult<Vec<Solved<'py>>> {
+        let (costs, limits) = (costs.as_ref().map(PyReadonlyArray1::as_slice).transpose()?, limits_of(limits));
+        let objective = objective_called(objective, costs, &limits)?;
+        let curve = enter(py, |interrupt| boundaries::curve(&self.inner, objective, most, interrupt))?;
+        Ok(curve.into_iter().map(|solution| solved(py, solution)).collect())
+    }
+}
+
+fn objective_called<'a>(name: &str, costs: Option<&'a [u64]>, limits: &'a Limits) -> PyResult<Objective<'a>> {
+    match (name, costs) {
+        ("boundary", None) => Ok(Objective::Boundary),
+        ("cost", Some(costs)) => Ok(Objective::Costs(costs)),
+        ("steps", None) => Ok(Objective::Batches(limits)),
+        ("longest", None) => Ok(Objective::Longest(limits)),
+        _ => Err(LengthwiseError::new_err(format!("objective is {name:?}, but must be a known name"))),
+    }
+}
+
+fn limits_of((max_tokens, max_samples, multiple_of, samples_multiple_of): LimitNumbers) -> Limits {
+    Limits { max_tokens, max_samples, multiple_of, samples_multiple_of }
 }
 
 fn solved(py: Python<'_>, solution: Solution) -> Solved<'_> {

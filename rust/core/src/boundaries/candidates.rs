@@ -54,6 +54,15 @@ impl Candidates {
         Ok(candidates)
     }
 
+    /// Bounds that are known to ascend, and the samples in each bucket.
+    pub(super) fn of_buckets(bounds: Vec<u32>, counts: &[u64]) -> Self {
+        let sums = counts.iter().scan(0, |sum, &count| {
+            *sum += count as i64;
+            Some(*sum)
+        });
+        Self { bounds, below: std::iter::once(0).chain(sums).collect() }
+    }
+
     /// Let `samples` be the number of samples at or below `bound`, which is not below the last one.
     fn put(&mut self, bound: u32, samples: i64) {
         if self.bounds.last() == Some(&bound) {

@@ -78,18 +78,19 @@ impl<T: Total> Proven<T> {
     }
 }
 
-/// The cheapest path of `k` edges between two optimal ones of fewer and of more.
+/// The cheapest path of `k` edges between two optimal ones of fewer and of more; `None` where costs are not Monge and
+/// no charge leads to it.
 pub(super) fn exactly<T: Total, S: Solver<T>>(
     solver: &mut S,
     mut fewer: Path<T>,
     mut more: Path<T>,
     k: usize,
     mut guess: Option<i128>,
-) -> Result<Proven<T>> {
+) -> Result<Option<Proven<T>>> {
     let mut first = true;
     loop {
         if let Some(hit) = [&fewer, &more].into_iter().find(|path| path.len() == k) {
-            return Ok(Proven::of(hit.clone()));
+            return Ok(Some(Proven::of(hit.clone())));
         }
         let chord = chord(&fewer, &more);
         let charge = guess.take().unwrap_or(chord) | 1;
@@ -106,7 +107,8 @@ pub(super) fn exactly<T: Total, S: Solver<T>>(
             }
             guess = guess.or_else(|| rescale(self::chord(&fewer, &more), fewer.len() * more.len(), k, &fewer));
         } else if charge == chord | 1 {
-            return on_chord(solver, &fewer, &more, k, chord);
+            let proof = solve(solver, chord)?;
+            return Ok(splice(&fewer, &more, k, &proof));
         }
     }
 }
@@ -115,6 +117,38 @@ pub(super) fn exactly<T: Total, S: Solver<T>>(
 fn rescale<T: Total>(slope: i128, product: usize, k: usize, fewer: &Path<T>) -> Option<i128> {
     let guess = slope as f64 * product as f64 / (k as f64 * k as f64);
     (slope > 0).then(|| (guess as i128).clamp(1, fewer.cost().max(1)))
+}
+
+/// The cheapest paths of every number of edges between two optimal ones: `curve[k - 1]` for k edges, as far as it goes.
+pub(super) fn every<T: Total, S: Solver<T>>(
+    solver: &mut S,
+    fewer: Path<T>,
+    more: Path<T>,
+    curve: &mut [Option<Proven<T>>],
+) -> Result<()> {
+    let mut open = vec![(fewer, more)];
+    while let Some((fewer, more)) = open.pop() {
+        for path in [&fewer, &more] {
+            if let Some(slot) = curve.get_mut(path.len() - 1) {
+                slot.get_or_insert_with(|| Proven::of(path.clone()));
+            }
+        }
+        if more.len() <= fewer.len() + 1 || fewer.len() >= curve.len() {
+            continue;
+        }
+        let chord = chord(&fewer, &more);
+        let path = solve(solver, chord | 1)?;
+        if path.len() > fewer.len() && path.len() < more.len() {
+            open.push((path.clone(), more));
+            open.push((fewer, path));
+            continue;
+        }
+        let proof = solve(solver, chord)?;
+        for k in fewer.len() + 1..=curve.len().min(more.len() - 1) {
+            curve[k - 1] = splice(&fewer, &more, k, &proof);
+        }
+    }
+    Ok(())
 }
 
 fn solve<T: Total, S: Solver<T>>(solver: &mut S, charge: i128) -> Result<Path<T>> {
@@ -126,30 +160,20 @@ fn chord<T: Total>(fewer: &Path<T>, more: &Path<T>) -> i128 {
     (fewer.cost() - more.cost()).div_euclid((more.len() - fewer.len()) as i128)
 }
 
-/// All k between lie on the chord, whose slope is `chord`: splice, and take the bound at that very charge.
-fn on_chord<T: Total, S: Solver<T>>(
-    solver: &mut S,
-    fewer: &Path<T>,
-    more: &Path<T>,
-    k: usize,
-    chord: i128,
-) -> Result<Proven<T>> {
-    let ends = splice(&fewer.ends, &more.ends, k).ok_or_else(broken)?;
-    let proof = solve(solver, chord)?;
-    Ok(Proven { ends, charge: proof.charge, lower_bound: proof.lower_bound(k) })
-}
-
-/// A path of k edges: the first edges of `a`, then the last ones of `b`, where an edge of `a` spans one of `b`.
-fn splice(a: &[u32], b: &[u32], k: usize) -> Option<Vec<u32>> {
+/// A path of k edges between two of the same total at the charge of `proof`: the first edges of one, then the last of the
+/// other, where an edge of the one spans an edge of the other.
+fn splice<T: Total>(fewer: &Path<T>, more: &Path<T>, k: usize, proof: &Path<T>) -> Option<Proven<T>> {
+    let (a, b) = (&fewer.ends, &more.ends);
     let start = |path: &[u32], edge: usize| if edge == 0 { 0 } else { path[edge - 1] };
-    (0..a.len()).find_map(|x| {
+    let ends = (0..a.len()).find_map(|x| {
         let y = (x + b.len()).checked_sub(k).filter(|&y| y < b.len())?;
         let spans = start(a, x) <= start(b, y) && b[y] <= a[x];
         spans.then(|| [&a[..x], &b[y..]].concat())
-    })
+    })?;
+    Some(Proven { ends, charge: proof.charge, lower_bound: proof.lower_bound(k) })
 }
 
 /// The paths contradict convexity: costs were not Monge after all.
-fn broken() -> Error {
+pub(super) fn broken() -> Error {
     Error::invalid("costs break the order that boundaries rely on (nondecreasing in length); please report this")
 }

@@ -1,0 +1,107 @@
+//! Objectives that count batches against their definitions.
+
+use super::*;
+use crate::Limits;
+
+fn limits(max_tokens: u64, max_samples: u32) -> Limits {
+    Limits { max_tokens, max_samples, multiple_of: 1, samples_multiple_of: 1 }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(500))]
+
+    #[test]
+    fn whole_batches_are_fewest(
+        lengths in few_lengths(),
+        max_tokens in 4_u64..60,
+        max_samples in prop_oneof![Just(u32::MAX), 1_u32..9],
+    ) {
+        let (candidates, limits) = (candidates(&lengths, 1), limits(max_tokens, max_samples));
+        let best = brute_force(candidates.bounds().len(), |start, end| {
+            let samples = candidates.below()[end] - candidates.below()[start];
+            Some((samples as u64).div_ceil(limits.rows(candidates.bounds()[end - 1]).into()).into())
+        });
+        let objective = Objective::Batches(&limits);
+        let curve = curve(&candidates, objective, 100, Interrupt::NEVER).unwrap();
+        for ((k, best), on_curve) in (1..).zip(best).zip(curve) {
+            let found =
+                optimal(&candidates, objective, Number::Exactly(k), &Constraints::default(), Interrupt::NEVER).unwrap();
+            prop_assert_eq!(Some(found.cost), best);
+            let bound = found.lower_bound.unwrap();
+            prop_assert!(bound <= found.cost && found.cost < bound + k as i128, "{} {} {}", bound, found.cost, k);
+            prop_assert_eq!(found, on_curve);
+        }
+    }
+
+    #[test]
+    fn expected_tokens_are_those_of_every_sequence_of_draws(
+        lengths in prop::collection::vec(1_u32..12, 1..60),
+        max_tokens in 8_u64..80,
+        max_samples in prop_oneof![Just(u32::MAX), 1_u32..9],
+    ) {
+        let (candidates, limits) = (candidates(&lengths, 1), limits(max_tokens, max_samples));
+        let expected = expected_tokens(&candidates, &limits);
+        // One bucket: its cost is one cell of the table.
+        let found = optimal(
+            &candidates, Objective::Longest(&limits), Number::Exactly(1), &Constraints::default(), Interrupt::NEVER,
+        );
+        prop_assert!((found.unwrap().cost as f64 - expected).abs() <= 0.5 + 1e-4 * expected);
+    }
+}
+
+/// Tokens of one bucket of all samples: every state (samples, longest) of a batch with its probability.
+fn expected_tokens(candidates: &Candidates, limits: &Limits) -> f64 {
+    let (bounds, all) = (candidates.bounds(), candidates.samples());
+    let chance: Vec<f64> = candidates.below().windows(2).map(|pair| (pair[1] - pair[0]) as f64 / all as f64).collect();
+    let rows = |cell: usize| limits.rows(bounds[cell]).min(all as u32);
+    let (mut first, mut ratio) = (chance.clone(), 0.0);
+    for _ in 0..2 {
+        let (mut size, mut state) = (1, std::mem::replace(&mut first, vec![0.0; bounds.len()]));
+        let (mut samples, mut tokens) = (0.0, 0.0);
+        while state.iter().sum::<f64>() > 0.0 {
+            let mut next = vec![0.0; bounds.len()];
+            for (longest, &share) in state.iter().enumerate() {
+                for (drawn, &chance) in chance.iter().enumerate() {
+                    if size < rows(longest.max(drawn)) {
+                        next[longest.max(drawn)] += share * chance;
+                    } else {
+                        samples += share * chance * f64::from(size);
+                        tokens += share * chance * f64::from(size) * f64::from(bounds[longest]);
+                        first[drawn] += share * chance;
+                    }
+                }
+            }
+            (size, state) = (size + 1, next);
+        }
+        ratio = tokens / samples;
+    }
+    all as f64 * ratio
+}
+
+#[test]
+fn more_boundaries_than_a_grid_holds_are_refused() {
+    let candidates = candidates(&(1..2000).collect::<Vec<_>>(), 1);
+    let limits = limits(5000, u32::MAX);
+    let error = optimal(
+        &candidates,
+        Objective::Longest(&limits),
+        Number::Exactly(1500),
+        &Constraints::default(),
+        Interrupt::NEVER,
+    );
+    assert!(error.unwrap_err().to_string().contains("at most 1024"));
+}
+
+#[test]
+fn as_many_batches_as_are_worth_their_overhead() {
+    let candidates = candidates(&(0..5000).map(|i| i * i % 700 + 1).collect::<Vec<_>>(), 1);
+    let limits = limits(4096, u32::MAX);
+    for (objective, overhead) in [(Objective::Batches(&limits), 3), (Objective::Longest(&limits), 9000)] {
+        let solve =
+            |number| optimal(&candidates, objective, number, &Constraints::default(), Interrupt::NEVER).unwrap();
+        let total = |found: &Solution| found.cost + i128::from(overhead) * found.bounds.len() as i128;
+        let auto = solve(Number::Worth(overhead));
+        let k = auto.bounds.len();
+        assert!(k > 1 && (1..k + 5).all(|k| total(&auto) <= total(&solve(Number::Exactly(k))) + 1));
+    }
+}

@@ -5,7 +5,7 @@
 //! optimal buckets. Sizes and capacity are also put on a grid where the capacity is large.
 
 use super::classes::Classes;
-use crate::boundaries::{Candidates, optimal};
+use crate::boundaries::{Candidates, Constraints, Number, Objective, optimal};
 use crate::{Histogram, Interrupt, Result};
 
 /// Classes up to which every class is a group of its own.
@@ -78,7 +78,9 @@ fn optimal_stops(
     if histogram.longest().is_some_and(|longest| longest > 0) {
         let candidates = Candidates::new(&histogram, grid, &[])?;
         let groups = groups.min(candidates.bounds().len());
-        let bounds = optimal(&candidates, None, groups, interrupt)?.bounds;
+        let bounds =
+            optimal(&candidates, Objective::Boundary, Number::Exactly(groups), &Constraints::default(), interrupt)?
+                .bounds;
         stops.extend(bounds.iter().map(|&bound| classes.sizes.partition_point(|&size| size <= bound)));
     }
     stops.retain(|&stop| stop > first);

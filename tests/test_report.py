@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import itertools
 import json
 from typing import TYPE_CHECKING, Any
@@ -232,3 +233,21 @@ def test_numbers_as_people_read_them() -> None:
     assert words.short(65_536) == "64k"
     assert words.duration(0.5) == "500.0 ms"
     assert words.ratio(1.0) == "1.0000"
+
+
+def test_snippets_are_code_with_our_boundaries(report: Report) -> None:
+    bounds = list(report.strategy(report.recommended).boundaries)
+    by_tool = {snippet.tool: snippet for snippet in report.snippets}
+    for snippet in report.snippets:
+        if snippet.language == "python":
+            ast.parse(snippet.code)
+    ours = by_tool["lengthwise, PyTorch"].code
+    assert f"boundaries = {bounds}" in ours
+    assert "max_tokens=65536" in ours
+    # tf.data's bounds are exclusive; lhotse's are inclusive, and leave the last one out.
+    assert f"bucket_boundaries={[bound + 1 for bound in bounds[:-1]]}" in by_tool["tf.data"].code
+    assert f"duration_bins={bounds[:-1]}" in by_tool["lhotse"].code
+    yaml = pytest.importorskip("yaml")
+    settings = yaml.safe_load(by_tool["NeMo"].code)
+    assert settings["bucket_duration_bins"] == bounds
+    assert settings["bucket_batch_size"] == [65_536 // bound for bound in bounds]

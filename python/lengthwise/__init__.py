@@ -4,6 +4,7 @@ from lengthwise._core import LengthwiseError, __version__
 from lengthwise.balancing import Parts, balance
 from lengthwise.boundaries import Auto, BoundarySolution, optimal_boundaries, solve_boundaries
 from lengthwise.compare import Comparison, compare
+from lengthwise.describe import Distribution, describe
 from lengthwise.histogram import Histogram
 from lengthwise.layouts import Padded
 from lengthwise.lengths import Inspection, Lengths, LengthsInfo, inspect, read_lengths
@@ -20,6 +21,7 @@ __all__ = [
     "Auto",
     "BoundarySolution",
     "Comparison",
+    "Distribution",
     "Histogram",
     "Inspection",
     "Lengths",
@@ -38,6 +40,7 @@ __all__ = [
     "__version__",
     "balance",
     "compare",
+    "describe",
     "inspect",
     "optimal_boundaries",
     "pack",

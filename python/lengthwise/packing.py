@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     import numpy.typing as npt
+    from matplotlib.axes import Axes
 
 #: How packs are decided; see `pack`.
 PackMethod = Literal["auto", "best_fit", "first_fit", "next_fit", "optimal"]
@@ -104,6 +105,20 @@ class Packs:
             f"Packs({len(self):,} packs of {self.capacity:,} tokens, {100 * self.efficiency:.3f} % full, "
             f"lower bound {self.lower_bound:,}, gap {100 * self.gap:.3f} %)"
         )
+
+    def plot(self, lengths: Any, ax: Axes | None = None) -> Axes:
+        """Draw how many packs are how full; needs matplotlib.
+
+        Args:
+            lengths: integers[n], what was packed.
+            ax: matplotlib axes to draw on; a new figure by default.
+
+        Raises:
+            LengthwiseError: matplotlib is not installed.
+        """
+        from lengthwise.plots import plot_packs
+
+        return plot_packs(self, lengths, ax)
 
     def _repr_html_(self) -> str:
         rows = "".join(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import cached_property
+from html import escape
 from typing import TYPE_CHECKING, Any
 
 from lengthwise._core import LengthwiseError
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
 
     import numpy as np
     import numpy.typing as npt
+    from matplotlib.axes import Axes
 
     from lengthwise.layouts import PlanArrays
     from lengthwise.planner import Planner
@@ -169,6 +171,36 @@ class Plan(Batches):
         from lengthwise.plan_file import write_plan
 
         write_plan(self, path)
+
+    def plot(self, ax: Axes | None = None) -> Axes:
+        """Draw real and padded tokens of batches over the epoch; needs matplotlib.
+
+        Args:
+            ax: matplotlib axes to draw on; a new figure by default.
+
+        Raises:
+            LengthwiseError: matplotlib is not installed, or the plan was read without its lengths.
+        """
+        from lengthwise.plots import plot_plan
+
+        return plot_plan(self, ax)
+
+    def _repr_html_(self) -> str:
+        if self._planner is None:
+            return f"<p>{escape(repr(self))}</p>"
+        summary = self.summary
+        facts = {
+            "batches": f"{summary.batches:,}",
+            "steps of each rank": f"{summary.steps:,}",
+            "padded/real": f"{summary.ratio:.4f}",
+            "largest batch": f"{summary.largest_tokens:,} padded tokens",
+            "shapes": f"{summary.shapes:,}",
+            "waiting": f"{summary.imbalance:.2%}",
+            "batchmates again": f"{summary.mixing.batchmates_again:.2%}",
+        }
+        facts |= {name.replace("_", " "): f"{count:,}" for name, count in self.accounts.items() if count}
+        rows = "".join(f"<tr><th>{escape(name)}</th><td>{escape(text)}</td></tr>" for name, text in facts.items())
+        return f"<table><caption>Plan of epoch {self.epoch}</caption>{rows}</table>"
 
     def __repr__(self) -> str:
         return f"<Plan of epoch {self.epoch}: {len(self):,} batches, {self.steps:,} steps of {self.world_size} ranks>"

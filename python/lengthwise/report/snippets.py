@@ -62,9 +62,12 @@ def _ours(bounds: list[int], settings: Settings, dataset: Dataset | None) -> str
 def _lhotse(bounds: list[int], settings: Settings) -> str:
     inner = ", ".join(str(bound) for bound in bounds[:-1])
     return dedent(f"""\
-        # Bins are in the unit of the constraint: give cuts a token count, not seconds.
+        from lhotse.dataset import DynamicBucketingSampler
+        from lhotse.dataset.sampling.base import TokenConstraint
+
+        # For text examples, whose length is num_tokens; the last bucket has no bound.
         sampler = DynamicBucketingSampler(
-            cuts,
+            examples,
             shuffle=True,
             duration_bins=[{inner}],
             constraint=TokenConstraint(max_tokens={settings.max_tokens}),
@@ -74,7 +77,6 @@ def _lhotse(bounds: list[int], settings: Settings) -> str:
 
 def _tensorflow(bounds: list[int], sizes: list[int]) -> str:
     inner = ", ".join(str(bound + 1) for bound in bounds[:-1])
-    # tf.data's boundaries are exclusive, and one more batch size than boundaries covers the rest.
     return dedent(f"""\
         # tf.data's boundaries are exclusive upper bounds, so each is one more than ours.
         dataset = dataset.bucket_by_sequence_length(

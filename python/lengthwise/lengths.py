@@ -164,6 +164,8 @@ def read_lengths(
         hit = kept[index] if kept else None
         if hit is None:
             hit = places[index].read(opened, field, report) if places else collect(opened, field, report)
+            if opened.rows is None:
+                report(len(hit.values), len(hit.values))
             warn_if_suspicious(opened, field, hit.values, check if unit == "tokens" else "none")
         found.append(hit)
     values, null_rows = _resolve(opened, fields, found, combine, nulls)

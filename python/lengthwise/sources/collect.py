@@ -47,7 +47,7 @@ def collect(source: Source, field: Field, report: Callback) -> Column:
     if len(head) == 1:
         view = _view(head[0], source.where)
         if view is not None:
-            report(len(view), len(view))
+            report(len(view), source.rows)
             return Column(view, np.empty(0, np.int64))
     return join(columns(source, chain(head, parts), report))
 

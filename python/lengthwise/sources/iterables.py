@@ -1,7 +1,7 @@
 """Samples that can only be visited: map-style datasets of torch, generators, any iterable.
 
 A length pass: every sample is made once, which is the slow way that reading a column avoids. It is taken only
-when there is nothing better, with progress, and its result is worth keeping (`cache=`).
+when there is nothing better, with progress, and its result is worth keeping (numpy.save).
 """
 
 from __future__ import annotations

@@ -9,13 +9,12 @@ and https://github.com/apache/thrift/blob/master/doc/specs/thrift-compact-protoc
 
 from __future__ import annotations
 
-import struct
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from lengthwise._core import fill_from_levels
+from lengthwise._core import LengthwiseError, fill_from_levels
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -68,7 +67,7 @@ def read_chunk(file: Any, chunk: Chunk, *, first_page: bool = False) -> npt.NDAr
 
     Raises:
         UnusualPageError: a full reader is needed.
-        LengthwiseError, ValueError, IndexError: the chunk is damaged.
+        ValueError, LookupError, ArithmeticError: the chunk is damaged.
     """
     if chunk.entries < chunk.rows:
         raise ValueError(f"a row group of {chunk.rows} rows has only {chunk.entries} entries")
@@ -86,7 +85,11 @@ def read_chunk(file: Any, chunk: Chunk, *, first_page: bool = False) -> npt.NDAr
         if levels is None:
             continue
         repetition, definition, count = levels
-        done = fill_from_levels(out, done, repetition, definition, count, chunk.max_definition, chunk.element)
+        try:
+            done = fill_from_levels(out, done, repetition, definition, count, chunk.max_definition, chunk.element)
+        except LengthwiseError as error:
+            # The caller knows the file, and names it.
+            raise ValueError(str(error)) from error
         entries += count
         if first_page:
             return out[: max(0, done - 1)]
@@ -125,7 +128,7 @@ def _decompressed(body: memoryview, codec: str, size: int) -> memoryview:
 
 def _prefixed(data: memoryview) -> tuple[memoryview, memoryview]:
     """Return the bytes whose number is written before them, and what follows."""
-    (size,) = struct.unpack_from("<I", data)
+    size = int.from_bytes(data[:4], "little")
     if 4 + size > len(data):
         raise ValueError("the levels of a page are longer than the page")
     return data[4 : 4 + size], data[4 + size :]

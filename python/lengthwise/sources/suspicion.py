@@ -41,7 +41,7 @@ def warn_if_suspicious(source: Source, field: Field, values: npt.NDArray[Any], c
     if seen is None and field.kind == "integer":
         seen = _disagreement(source, field, values, check)
     if seen is not None:
-        warnings.warn(LengthwiseWarning(f"{source.where}: {seen}"), stacklevel=4)
+        warnings.warn(LengthwiseWarning(f"{source.where}: {seen}"), stacklevel=3)
 
 
 def _constant(source: Source, field: Field, values: npt.NDArray[Any]) -> str | None:

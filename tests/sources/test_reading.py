@@ -1,0 +1,277 @@
+"""What is the same for every format: suspicion, inspection, the cache, progress, the array that comes back."""
+
+from __future__ import annotations
+
+import io
+import json
+import pickle
+import sys
+from typing import TYPE_CHECKING, Any
+
+import datasets
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import lengthwise as lw
+from lengthwise import progress
+from lengthwise.sources import parquet_file
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+ROWS = [[0] * (row * 7 % 23) for row in range(1_000)]
+LENGTHS = [len(row) for row in ROWS]
+
+
+# Suspicion
+
+
+@pytest.mark.parametrize(
+    ("table", "message"),
+    [
+        ({"input_ids": [[1] * 512] * 100}, r"all 100 lengths in 'input_ids' are 512; were the samples padded"),
+        ({"input_ids": [[1], []] * 100}, r"all 200 lengths in 'input_ids' are 0 or 1; is it a flag or a mask\?"),
+        ({"length": [3] * 100, "a": [0] * 100, "b": [0] * 100}, r"are 3, the number of columns; are they lengths of"),
+        (
+            {"input_ids": ROWS, "seq_len": [length + 1 for length in LENGTHS]},
+            r"disagrees with the sizes of 'input_ids' in 192 of 192 rows compared \(row 0 says 1, but has 0\)",
+        ),
+    ],
+)
+def test_suspicious_lengths_are_said(table: dict[str, Any], message: str) -> None:
+    with pytest.warns(lw.LengthwiseWarning, match=message) as caught:
+        lw.read_lengths(pa.table(table))
+    assert caught[0].filename == __file__
+    lw.read_lengths(pa.table(table), check="none")
+
+
+@pytest.mark.parametrize("kind", ["arrow", "parquet", "saved"])
+def test_stored_lengths_are_compared_on_a_sample_or_whole(tmp_path: Path, kind: str) -> None:
+    path = tmp_path / "data"
+    stored = [*LENGTHS[:-300], *(length + 1 for length in LENGTHS[-300:-299]), *LENGTHS[-299:]]
+    table = pa.table({"input_ids": ROWS, "num_tokens": stored})
+    if kind == "parquet":
+        pq.write_table(table, path)
+    elif kind == "arrow":
+        with pa.ipc.new_file(path, table.schema) as sink:
+            sink.write_table(table, 100)
+    else:
+        datasets.Dataset(table).save_to_disk(path)
+    assert lw.read_lengths(path).tolist() == stored
+    with pytest.warns(lw.LengthwiseWarning, match="in 1 of 1000 rows compared"):
+        lw.read_lengths(path, check="all")
+
+
+def test_few_equal_lengths_are_no_surprise() -> None:
+    assert lw.read_lengths([[1, 2]] * 31).tolist() == [2] * 31
+
+
+# Inspection
+
+
+def test_inspect_a_live_dataset() -> None:
+    dataset = datasets.Dataset(pa.table({"input_ids": ROWS, "text": ["x"] * 1_000})).shuffle(seed=0).select(range(10))
+    found = lw.inspect(dataset, percentiles=True)
+    assert (found.rows, found.column, found.reads_values, found.tokens) == (10, "input_ids", False, None)
+    assert found.description.samples == 10
+    assert "* input_ids  list    list<item: int64>" in str(found)
+    assert "10 rows" in str(found)
+
+
+def test_inspect_says_why_it_would_ask() -> None:
+    found = lw.inspect(pa.table({"x": [1], "y": [2]}))
+    assert found.column is None
+    assert "no column that is known to hold lengths" in str(found)
+
+
+def test_inspect_takes_nothing_from_a_stream() -> None:
+    table = pa.table({"input_ids": ROWS})
+    reader = table.to_reader(100)
+    assert lw.inspect(reader).rows is None
+    assert lw.read_lengths(reader).tolist() == LENGTHS
+
+
+# The array
+
+
+def test_lengths_remember_where_they_came_from() -> None:
+    lengths = lw.read_lengths(pa.table({"input_ids": ROWS}))
+    assert isinstance(lengths, np.ndarray)
+    assert lw.read_lengths(lengths[5:]).column is None
+    assert getattr(lengths[5:], "column", None) == "input_ids"
+    assert type(lengths + 1) is np.ndarray
+    assert isinstance(lengths.sum(), np.integer)
+    again = pickle.loads(pickle.dumps(lengths))  # noqa: S301 - our own
+    assert again.tolist() == LENGTHS
+    assert again.column == "input_ids"
+    assert not again.flags.writeable
+    assert lw.read_lengths(lengths).tolist() == LENGTHS
+    with pytest.raises(ValueError, match="read-only"):
+        lengths[0] = 1
+
+
+def test_the_callers_array_stays_writable() -> None:
+    mine = np.array([3, 1])
+    lw.read_lengths(mine)
+    mine[0] = 4
+
+
+@pytest.mark.parametrize("argument", ["combine", "nulls", "unit", "check"])
+def test_unknown_choices(argument: str) -> None:
+    with pytest.raises(lw.LengthwiseError, match=rf"{argument} is 'x', but must be one of '"):
+        lw.read_lengths([1], **{argument: "x"})  # type: ignore[arg-type]
+
+
+# The cache
+
+
+@pytest.fixture
+def parquet(tmp_path: Path) -> Path:
+    path = tmp_path / "data.parquet"
+    rows = [None if index == 555 else row for index, row in enumerate(ROWS)]
+    pq.write_table(pa.table({"input_ids": rows}), path, row_group_size=100)
+    return path
+
+
+@pytest.fixture
+def groups(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """The first bytes of the column chunks that were read."""
+    starts: list[int] = []
+    original = parquet_file.read_chunk  # type: ignore[attr-defined] # where it is looked up
+
+    def spy(file: Any, chunk: Any, **options: Any) -> Any:
+        starts.append(chunk.start)
+        return original(file, chunk, **options)
+
+    monkeypatch.setattr(parquet_file, "read_chunk", spy)
+    return starts
+
+
+def test_the_cache_is_read_until_the_data_changes(parquet: Path, groups: list[int]) -> None:
+    first = lw.read_lengths(parquet, nulls="zero", cache=True)
+    assert len(groups) == 10
+    again = lw.read_lengths(parquet, nulls="zero", cache=True)
+    assert len(groups) == 10
+    assert first.info is not None
+    assert again.info is not None
+    assert (first.info.cached, again.info.cached) == (False, True)
+    assert first.tolist() == again.tolist() == [0 if index == 555 else length for index, length in enumerate(LENGTHS)]
+    assert lw.read_lengths(parquet, nulls="drop", cache=True).tolist() == LENGTHS[:555] + LENGTHS[556:]
+    with pytest.raises(lw.LengthwiseError, match=r"null in 1 rows \(555\)"):
+        lw.read_lengths(parquet, cache=True)
+    assert {path.suffix for path in (parquet.parent / ".lengthwise").iterdir()} == {".u32", ".json"}
+    pq.write_table(pa.table({"input_ids": ROWS[:7]}), parquet)
+    assert lw.read_lengths(parquet, cache=True).tolist() == LENGTHS[:7]
+
+
+def test_an_interrupted_read_goes_on_where_it_ended(parquet: Path, groups: list[int], tmp_path: Path) -> None:
+    def interrupt(done: int, total: int | None) -> None:
+        assert total == 1_000
+        if done >= 400:
+            raise KeyboardInterrupt
+
+    folder = tmp_path / "elsewhere"
+    with pytest.raises(KeyboardInterrupt):
+        lw.read_lengths(parquet, nulls="zero", cache=folder, progress=interrupt)
+    assert len(groups) == 4
+    # The process died while it wrote: what is not whole in both files is read again.
+    (part,) = folder.glob("*.part")
+    part.write_bytes(part.read_bytes()[:-10])
+    seen: list[int] = []
+    whole = lw.read_lengths(parquet, nulls="zero", cache=folder, progress=lambda done, _: seen.append(done))
+    assert whole.tolist() == [0 if index == 555 else length for index, length in enumerate(LENGTHS)]
+    assert len(groups) == 4 + 8
+    assert seen[0] == 300
+
+
+@pytest.mark.parametrize("damage", ["", "{", "[]", '{"version": 1}', None])
+def test_a_damaged_cache_is_read_again(parquet: Path, damage: str | None) -> None:
+    lw.read_lengths(parquet, nulls="zero", cache=True)
+    (about,) = (parquet.parent / ".lengthwise").glob("*.json")
+    if damage is None:
+        about.with_suffix(".u32").write_bytes(b"1234")
+    else:
+        about.write_text(damage)
+    for suffix in (".done", ".part"):
+        about.with_suffix(suffix).write_bytes(b'{"rows": 1}\n')
+    assert lw.read_lengths(parquet, nulls="zero", cache=True)[:3].tolist() == LENGTHS[:3]
+    assert json.loads(about.read_text())["rows"] == 1_000
+
+
+def test_a_live_dataset_is_cached_by_its_fingerprint(tmp_path: Path) -> None:
+    dataset = datasets.Dataset(pa.table({"input_ids": ROWS}))
+    shuffled = dataset.shuffle(seed=1)
+    for each in (dataset, shuffled, dataset, shuffled):
+        assert lw.read_lengths(each, cache=tmp_path).tolist() == [len(row) for row in each["input_ids"]]
+    assert len(list(tmp_path.glob("*.u32"))) == 2
+    with pytest.raises(lw.LengthwiseError, match="not in a local folder; pass cache= a folder"):
+        lw.read_lengths(dataset, cache=True)
+
+
+def test_what_cannot_be_cached_says_so(tmp_path: Path) -> None:
+    with pytest.raises(lw.LengthwiseError, match=r"cannot be cached, as nothing tells when it changes"):
+        lw.read_lengths([1, 2], cache=tmp_path)
+
+
+# Progress
+
+
+def test_callbacks_see_every_block_and_the_end(parquet: Path) -> None:
+    seen: list[tuple[int, int | None]] = []
+    lw.read_lengths(parquet, nulls="zero", progress=lambda done, total: seen.append((done, total)))
+    assert seen == [(rows, 1_000) for rows in range(100, 1_001, 100)]
+    seen.clear()
+    lw.read_lengths(iter(ROWS), progress=lambda done, total: seen.append((done, total)))
+    assert seen == [(1_000, None), (1_000, 1_000)]
+
+
+def test_a_bar_is_for_long_reads_on_terminals(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Terminal(io.StringIO):
+        def isatty(self) -> bool:
+            return True
+
+    def drawn(option: bool | None, stream: io.StringIO, seconds: float) -> str:  # noqa: FBT001 - as users pass it
+        clock = iter(np.arange(0, 100, seconds).tolist())
+        monkeypatch.setattr("lengthwise.progress.time.monotonic", lambda: next(clock))
+        monkeypatch.setattr(sys, "stderr", stream)
+        report = progress.reporter(option, 1_000, "data")
+        for done in (250, 500, 1_000):
+            report(done, 1_000)
+        return stream.getvalue()
+
+    assert drawn(None, io.StringIO(), 2) == ""
+    assert drawn(False, Terminal(), 2) == ""
+    assert drawn(None, Terminal(), 0.1) == ""
+    line = drawn(None, Terminal(), 2)
+    assert "reading data: 500 rows, 125 rows/s" in line
+    assert "50%, 4 s left" in line
+    assert line.endswith("0 s left\n")
+    assert drawn(True, io.StringIO(), 2) == line
+
+
+# Histograms of anything
+
+
+def test_histograms_count_part_by_part(parquet: Path) -> None:
+    pq.write_table(pa.table({"input_ids": ROWS}), parquet, row_group_size=100)
+    expected = lw.Histogram.of(LENGTHS)
+    seen: list[int] = []
+    assert lw.Histogram.of(parquet, progress=lambda done, _: seen.append(done)) == expected
+    assert seen == list(range(100, 1_001, 100))
+    assert lw.Histogram.of(pa.table({"x": ROWS, "y": ROWS}), "x") == expected
+    assert lw.Histogram.of(datasets.Dataset(pa.table({"input_ids": ROWS})).shuffle(seed=0)) == expected
+    with pytest.raises(lw.LengthwiseError, match=r"row 1 of pyarrow.Table is null in 'input_ids'"):
+        lw.Histogram.of(pa.table({"input_ids": [[1], None]}))
+
+
+def test_histograms_are_written_as_arrow(tmp_path: Path) -> None:
+    path = tmp_path / "counts.arrow"
+    histogram = lw.Histogram.of(LENGTHS)
+    histogram.write(path)
+    assert lw.Histogram.read(path) == histogram
+    assert pa.ipc.open_file(path).read_all().column_names == ["length", "count"]
+    path.write_bytes(path.read_bytes()[:-20])
+    with pytest.raises(lw.LengthwiseError, match=r"counts.arrow cannot be read.*write it again"):
+        lw.Histogram.read(path)

@@ -24,23 +24,25 @@ class Ranks(NamedTuple):
     world_size: int
 
 
-def find_ranks(rank: int | None, world_size: int | None, mesh: DeviceMesh | None, *, planned: int) -> Ranks:
+def find_ranks(rank: int | None, world_size: int | None, mesh: DeviceMesh | None, *, planned: int | None = None) -> Ranks:
     """Return rank and world size, checked against the number of ranks that the plan is made for.
 
     Args:
         rank: as the user gave it; without `world_size`, the plan's is meant.
         world_size: as the user gave it; it may differ from the plan's, because it was said.
         mesh: one-dimensional device mesh of the ranks that take different batches.
-        planned: `planner.world_size`.
+        planned: `planner.world_size`; None where nothing is planned for a number of ranks.
 
     Raises:
         LengthwiseError: a rank outside the world; a world size found in the surroundings that is not the planner's.
     """
     if rank is not None or world_size is not None:
         given = _found(mesh).rank if rank is None else rank
-        return _checked(Ranks(given, planned if world_size is None else world_size), "the arguments")
+        if world_size is None:
+            world_size = _found(mesh).world_size if planned is None else planned
+        return _checked(Ranks(given, world_size), "the arguments")
     found = _found(mesh)
-    if found.world_size != planned:
+    if planned is not None and found.world_size != planned:
         raise LengthwiseError(
             f"world_size is {planned} in the planner, but {found.world_size} ranks run; write "
             f"Planner(..., world_size={found.world_size}), or BatchSampler(..., rank={found.rank}, "

@@ -34,7 +34,7 @@ class Segmented(Dataset[Any]):
 
     def __getitem__(self, segment: Segment) -> Any:
         index, start, stop = segment
-        return _cut(self.dataset[index], start, stop)
+        return cut(self.dataset[index], start, stop)
 
     def __getitems__(self, segments: Sequence[Segment]) -> list[Any]:
         """Return the rows of a whole batch."""
@@ -43,10 +43,11 @@ class Segmented(Dataset[Any]):
             rows = self.dataset.__getitems__(indices)
         else:
             rows = [self.dataset[index] for index in indices]
-        return [_cut(row, start, stop) for row, (_, start, stop) in zip(rows, segments, strict=True)]
+        return [cut(row, start, stop) for row, (_, start, stop) in zip(rows, segments, strict=True)]
 
 
-def _cut(row: Any, start: int, stop: int) -> Any:
+def cut(row: Any, start: int, stop: int) -> Any:
+    """Return the tokens from `start` to `stop` of a row, as `Segmented` says."""
     if not isinstance(row, Mapping):
         return row[start:stop]
     longest = max((len(value) for value in row.values() if _is_tokens(value)), default=0)

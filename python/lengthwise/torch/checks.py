@@ -1,0 +1,84 @@
+"""Does the dataset have the lengths that were planned? A cheap check before hours of training."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from numbers import Integral
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from lengthwise import LengthwiseError
+from lengthwise.torch.guard import check_size
+
+if TYPE_CHECKING:
+    from lengthwise.planner import Planner
+
+#: Fields of a row that tell its length, in the order in which they are tried.
+TOKENS: Final = ("input_ids", "tokens", "labels")
+
+
+def check_dataset(dataset: Any, planner: Planner, *, rows: int = 16, column: str | None = None) -> None:
+    """Compare the size of `dataset` and the lengths of a few rows with what the planner was given.
+
+    A dataset that was filtered, shuffled, sorted or re-tokenised after its lengths were read makes batches that break
+    the budget without a word; a few rows far apart in length tell it.
+
+    Args:
+        dataset: map-style; its rows are mappings, sequences of tokens, or tuples that begin with one.
+        planner: plans it.
+        rows: how many rows to read: the longest, the shortest, and rows spread evenly over the dataset.
+        column: the field whose length (or value, if a number) is the length of a row; by default the column that the
+            lengths were read from, else `input_ids`, `tokens` or `labels`.
+
+    Raises:
+        LengthwiseError: another size, or a row of another length; the message has the row and both numbers.
+
+    Cost: reading `rows` rows.
+
+    Example:
+        >>> import lengthwise as lw
+        >>> planner = lw.Planner([2, 3], lw.Padded(max_tokens=6))
+        >>> check_dataset([{"input_ids": [5, 6]}, {"input_ids": [5, 6, 7]}], planner)
+        >>> check_dataset([{"input_ids": [5, 6, 7]}, {"input_ids": [5, 6]}], planner)
+        Traceback (most recent call last):
+        lengthwise.LengthwiseError: dataset[0] is 3 tokens, but lengths[0] is 2; read the lengths from ...
+    """
+    check_size(dataset, len(planner.lengths))
+    lengths = planner.lengths
+    column = column if column is not None else getattr(lengths, "column", None)
+    spread = np.linspace(0, len(lengths) - 1, max(0, rows - 2)).astype(np.int64).tolist()
+    for index in dict.fromkeys([int(lengths.argmax()), int(lengths.argmin()), *spread][: max(0, rows)]):
+        length = row_length(dataset[index], column, f"dataset[{index}]")
+        if length != int(lengths[index]):
+            raise LengthwiseError(
+                f"dataset[{index}] is {length} tokens, but lengths[{index}] is {lengths[index]}; read the lengths from "
+                "the dataset that is trained on, after it was filtered, shuffled or tokenised anew"
+            )
+
+
+def row_length(row: Any, column: str | None, name: str) -> int:
+    """Return the length of one row.
+
+    Raises:
+        LengthwiseError: nothing in it tells.
+    """
+    value = row
+    if isinstance(row, Mapping):
+        found = column if column in row else next((field for field in TOKENS if field in row), None)
+        if found is None:
+            raise LengthwiseError(
+                f"{name} has the fields {sorted(map(str, row))}, but none that tells its length; "
+                'name one: column="input_ids"'
+            )
+        value = row[found]
+    elif isinstance(row, tuple) and row:
+        value = row[0]
+    if isinstance(value, Integral):
+        return int(value)
+    try:
+        return len(value)
+    except TypeError:
+        raise LengthwiseError(
+            f"{name} holds a {type(value).__name__}, which has no length; give rows of tokens, or name a column of them"
+        ) from None

@@ -1,0 +1,243 @@
+"""Batches of a stream: rows that come one after another, with no way back and no known end.
+
+Method: read a window of rows, plan it as an epoch of its own, yield its batches, read the next. Memory is one window
+for each worker. Each rank and worker reads its own part of the stream.
+
+What holds as for a `BatchSampler`: hard limits, an order of seed and epoch alone, every row once, a small state that
+goes on within a window. What cannot hold, because lengths are not known beforehand:
+
+- Ranks have as many *rows*, not as many batches. Give `batches=` for loops that must run in step; a rank whose rows end
+  before then begins them again.
+- Mixing is within a window. A stream should be shuffled, or its windows be large.
+- The batches at the end of a window are not full: less than one batch for each bucket.
+- Resume needs the same number of ranks and workers. It reads the window again, and the rows before it unless the source
+  has a state of its own.
+"""
+
+from __future__ import annotations
+
+from itertools import islice
+from typing import TYPE_CHECKING, Any, Final, Literal
+
+import torch
+from torch.utils.data import IterableDataset, get_worker_info
+
+from lengthwise import LengthwiseError
+from lengthwise.planner import Planner
+from lengthwise.torch.checks import row_length
+from lengthwise.torch.ranks import find_ranks
+from lengthwise.torch.segmented import cut
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Mapping
+
+    from torch.distributed.device_mesh import DeviceMesh
+
+    from lengthwise.layouts import Layout, Overlong
+
+VERSION: Final = 1
+
+
+class StreamBatches(IterableDataset[list[Any]]):
+    """Yields batches of rows: `DataLoader(StreamBatches(source, layout), batch_size=None, collate_fn=...)`.
+
+    Args:
+        source: an iterable of rows that starts anew with every `iter`: an `IterableDataset`, a list, a file reader. Where
+            it has `state_dict` and `load_state_dict`, they save reading it again on resume; where it has `set_epoch`,
+            it is told.
+        layout: `Padded` (best with `boundaries` given, so that every window has the same) or `Packed`.
+        window: rows that are planned together, by each worker. Hundreds of batches of them keep padding low.
+        seed: names the random order, as in `Planner`.
+        overlong: what to do with rows that fit no batch, as in `Planner`.
+        length: the length of a row: a function, or the field that tells it; by default as `check_dataset` does.
+        share: "rows" gives every n-th row of the source to each of the n workers of all ranks; "source" if the source
+            shares itself out among them, as those of `datasets` do (with `split_dataset_by_node` for ranks).
+        batches: how many batches each rank yields in an epoch: exactly so many.
+        rank: as in `BatchSampler`; so are `world_size` and `mesh`.
+
+    Raises:
+        LengthwiseError: numbers below 1, a rank outside the world; while iterating, rows that cannot be planned, or a
+            source that shares itself out although `share="rows"`.
+
+    Example:
+        >>> import lengthwise as lw
+        >>> rows = [[0] * length for length in (3, 5, 4, 2)]
+        >>> stream = StreamBatches(rows, lw.Padded(max_tokens=8, boundaries=[4, 8]), window=4)
+        >>> sorted(sorted(len(row) for row in batch) for batch in stream)
+        [[2, 3], [4], [5]]
+    """
+
+    def __init__(
+        self,
+        source: Iterable[Any],
+        layout: Layout,
+        *,
+        window: int = 10_000,
+        seed: int = 0,
+        overlong: Overlong = "error",
+        length: Callable[[Any], int] | str | None = None,
+        share: Literal["rows", "source"] = "rows",
+        batches: int | None = None,
+        rank: int | None = None,
+        world_size: int | None = None,
+        mesh: DeviceMesh | None = None,
+    ) -> None:
+        for name, value in (("window", window), ("batches", batches)):
+            if value is not None and value < 1:
+                raise LengthwiseError(f"{name} is {value}, but must be at least 1")
+        if share not in ("rows", "source"):
+            raise LengthwiseError(f'share is {share!r}, but must be "rows" or "source"')
+        self.source = source
+        self.layout = layout
+        self.window = window
+        self.seed = seed
+        self.overlong = overlong
+        self.length = length
+        self.share = share
+        self.batches = batches
+        self.rank, self.world_size = find_ranks(rank, world_size, mesh)
+        # Shared memory, so that workers that persist learn of a new epoch, too.
+        self._shared_epoch = torch.zeros((), dtype=torch.int64).share_memory_()
+        self._at: dict[str, Any] = self._start(0)
+        self._pending: dict[str, Any] | None = None
+
+    @property
+    def epoch(self) -> int:
+        """The epoch of the next iteration."""
+        return int(self._shared_epoch)
+
+    def set_epoch(self, epoch: int) -> None:
+        """Choose the epoch of the next iteration; the one that is set already keeps a loaded position."""
+        if epoch != self.epoch:
+            self._shared_epoch.fill_(epoch)
+            self._pending = None
+            self._at = self._start(epoch)
+
+    def __len__(self) -> int:
+        """Return the batches of a rank in an epoch, where `batches` says it."""
+        if self.batches is None:
+            raise TypeError("the number of batches of a stream is not known beforehand; give batches= to fix it")
+        return self.batches
+
+    def __iter__(self) -> Iterator[list[Any]]:
+        self._at, self._pending = self._pending or self._start(self.epoch), None
+        at, most = self._at, self._most()
+        while most is None or at["yielded"] < most:
+            before = at["rows"]
+            yield from self._pass(at, most)
+            if most is None:
+                break
+            if at["rows"] == before == 0:
+                raise LengthwiseError("the stream has no row for this worker; use fewer workers or ranks")
+            if at["yielded"] < most:
+                at |= {"rows": 0, "source": None, "passes": at["passes"] + 1}
+        self._at = self._start(at["epoch"] + 1)
+
+    def _pass(self, at: dict[str, Any], most: int | None) -> Iterator[list[Any]]:
+        """Yield the batches of the source once, from where `at` says."""
+        rows = self._rows(at)
+        while most is None or at["yielded"] < most:
+            start = {"rows": at["rows"], "source": self._source_state()}
+            window = list(islice(rows, self.window))
+            end = at["rows"]
+            if not window:
+                return
+            at |= start
+            for batch in islice(self._planned(window, at), at["batch"], None):
+                at["batch"] += 1
+                at["yielded"] += 1
+                yield batch
+                if at["yielded"] == most:
+                    return
+            at |= {"rows": end, "source": None, "batch": 0, "window": at["window"] + 1}
+
+    def _rows(self, at: dict[str, Any]) -> Iterator[Any]:
+        """Yield this worker's rows from the start of a window on, and count all rows of the source in `at`."""
+        part, parts = self._part()
+        source: Any = self.source
+        if hasattr(source, "set_epoch"):
+            source.set_epoch(at["epoch"])
+        if at["source"] is not None:
+            source.load_state_dict(at["source"])
+            rows = iter(source)
+        else:
+            rows = islice(iter(source), at["rows"], None)
+        for row in rows:
+            place = at["rows"]
+            at["rows"] += 1
+            if place % parts == part:
+                yield row
+
+    def _planned(self, window: list[Any], at: dict[str, Any]) -> Iterator[list[Any]]:
+        lengths = [self._length(row, f"row {index} of window {at['window']}") for index, row in enumerate(window)]
+        planner = Planner(lengths, self.layout, seed=self.seed, overlong=self.overlong)
+        plan = planner.plan((at["epoch"] << 32) + at["window"])
+        for start, size in zip(plan.starts.tolist(), plan.sizes.tolist(), strict=True):
+            rows = [window[index] for index in plan.indices[start : start + size].tolist()]
+            if plan.segments is not None:
+                pieces = plan.segments[start : start + size].tolist()
+                rows = [cut(row, *piece) for row, piece in zip(rows, pieces, strict=True)]
+            yield rows
+
+    def _length(self, row: Any, name: str) -> int:
+        return self.length(row) if callable(self.length) else row_length(row, self.length, name)
+
+    def _worker(self) -> tuple[int, int]:
+        info = get_worker_info()
+        return (0, 1) if info is None else (info.id, info.num_workers)
+
+    def _part(self) -> tuple[int, int]:
+        """Return which rows of the source are this worker's: those at `part`, `part + parts`, ..."""
+        worker, workers = self._worker()
+        if self.share == "source":
+            return 0, 1
+        if workers * self.world_size > 1 and type(self.source).__module__.startswith("datasets."):
+            raise LengthwiseError(
+                f"a {type(self.source).__name__} of datasets shares itself out among workers, and a share of that would "
+                'lose rows; give share="source" (and datasets.distributed.split_dataset_by_node for ranks)'
+            )
+        return self.rank * workers + worker, self.world_size * workers
+
+    def _most(self) -> int | None:
+        """Return how many of the rank's batches are this worker's."""
+        worker, workers = self._worker()
+        return None if self.batches is None else (self.batches + workers - 1 - worker) // workers
+
+    def _source_state(self) -> Any:
+        return self.source.state_dict() if hasattr(self.source, "state_dict") else None
+
+    def _start(self, epoch: int) -> dict[str, Any]:
+        return {"epoch": epoch, "window": 0, "batch": 0, "rows": 0, "source": None, "yielded": 0, "passes": 0}
+
+    def _identity(self) -> dict[str, Any]:
+        part, parts = self._part()
+        config = {"layout": self.layout.config, "seed": self.seed, "overlong": self.overlong, "window": self.window}
+        return {"version": VERSION, **config, "batches": self.batches, "part": part, "parts": parts}
+
+    def state_dict(self) -> dict[str, Any]:
+        """Return where this worker stands: `StatefulDataLoader` asks each of its workers.
+
+        In a plain loader without workers it is the position of the loop.
+        """
+        return self._identity() | (self._pending or self._at)
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Go on where `state` was taken: in the middle of a window, if it was.
+
+        Raises:
+            LengthwiseError: the state is of another configuration, or of another number of ranks or workers, or damaged;
+                the message names the field.
+        """
+        for name, mine in self._identity().items():
+            if name not in state:
+                raise LengthwiseError(f'state["{name}"] is missing; it must be the dict that state_dict() gave')
+            if state[name] != mine:
+                raise LengthwiseError(
+                    f'state["{name}"] is {state[name]!r:.80}, but this stream has {mine!r:.80}; make it as the saved run '
+                    "did, or begin an epoch with set_epoch()"
+                )
+        missing = [name for name in self._start(0) if name not in state]
+        if missing:
+            raise LengthwiseError(f'state["{missing[0]}"] is missing; it must be the dict that state_dict() gave')
+        self._pending = {name: state[name] for name in self._start(0)}
+        self._shared_epoch.fill_(state["epoch"])

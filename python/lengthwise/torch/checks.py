@@ -42,7 +42,7 @@ def check_dataset(dataset: Any, planner: Planner, *, rows: int = 16, column: str
         >>> check_dataset([{"input_ids": [5, 6]}, {"input_ids": [5, 6, 7]}], planner)
         >>> check_dataset([{"input_ids": [5, 6, 7]}, {"input_ids": [5, 6]}], planner)
         Traceback (most recent call last):
-        lengthwise.LengthwiseError: dataset[0] is 3 tokens, but lengths[0] is 2; read the lengths from ...
+        lengthwise.LengthwiseError: dataset[1] is 2 tokens, but lengths[1] is 3; read the lengths from ...
     """
     check_size(dataset, len(planner.lengths))
     lengths = planner.lengths

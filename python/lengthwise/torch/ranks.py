@@ -24,7 +24,9 @@ class Ranks(NamedTuple):
     world_size: int
 
 
-def find_ranks(rank: int | None, world_size: int | None, mesh: DeviceMesh | None, *, planned: int | None = None) -> Ranks:
+def find_ranks(
+    rank: int | None, world_size: int | None, mesh: DeviceMesh | None, *, planned: int | None = None
+) -> Ranks:
     """Return rank and world size, checked against the number of ranks that the plan is made for.
 
     Args:

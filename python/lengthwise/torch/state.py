@@ -45,7 +45,12 @@ class Identity(NamedTuple):
     def of(cls, planner: Planner) -> Identity:
         """Return the identity of a planner; the number of ranks is no part of it."""
         config = {name: value for name, value in planner.config.items() if name != "world_size"}
-        return cls(len(planner.lengths), planner.fingerprint, config)
+        return cls(len(planner.lengths), planner.fingerprint, plain(config))
+
+
+def plain(config: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a configuration as JSON gives it back: with lists for tuples."""
+    return {name: list(value) if isinstance(value, tuple) else value for name, value in config.items()}
 
 
 class Resume(NamedTuple):

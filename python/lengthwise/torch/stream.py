@@ -23,17 +23,18 @@ import torch
 from torch.utils.data import IterableDataset, get_worker_info
 
 from lengthwise import LengthwiseError
-from lengthwise.planner import Planner
+from lengthwise.planner import Overlong, Planner
 from lengthwise.torch.checks import row_length
 from lengthwise.torch.ranks import find_ranks
 from lengthwise.torch.segmented import cut
+from lengthwise.torch.state import plain
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from torch.distributed.device_mesh import DeviceMesh
 
-    from lengthwise.layouts import Layout, Overlong
+    from lengthwise.layouts import Layout
 
 VERSION: Final = 1
 
@@ -42,9 +43,9 @@ class StreamBatches(IterableDataset[list[Any]]):
     """Yields batches of rows: `DataLoader(StreamBatches(source, layout), batch_size=None, collate_fn=...)`.
 
     Args:
-        source: an iterable of rows that starts anew with every `iter`: an `IterableDataset`, a list, a file reader. Where
-            it has `state_dict` and `load_state_dict`, they save reading it again on resume; where it has `set_epoch`,
-            it is told.
+        source: an iterable of rows that starts anew with every `iter`: an `IterableDataset`, a list, a file reader.
+            Where it has `state_dict` and `load_state_dict`, they save reading it again on resume; where it has
+            `set_epoch`, it is told.
         layout: `Padded` (best with `boundaries` given, so that every window has the same) or `Packed`.
         window: rows that are planned together, by each worker. Hundreds of batches of them keep padding low.
         seed: names the random order, as in `Planner`.
@@ -63,8 +64,8 @@ class StreamBatches(IterableDataset[list[Any]]):
         >>> import lengthwise as lw
         >>> rows = [[0] * length for length in (3, 5, 4, 2)]
         >>> stream = StreamBatches(rows, lw.Padded(max_tokens=8, boundaries=[4, 8]), window=4)
-        >>> sorted(sorted(len(row) for row in batch) for batch in stream)
-        [[2, 3], [4], [5]]
+        >>> sorted(len(row) for batch in stream for row in batch)
+        [2, 3, 4, 5]
     """
 
     def __init__(
@@ -97,7 +98,8 @@ class StreamBatches(IterableDataset[list[Any]]):
         self.batches = batches
         self.rank, self.world_size = find_ranks(rank, world_size, mesh)
         # Shared memory, so that workers that persist learn of a new epoch, too.
-        self._shared_epoch = torch.zeros((), dtype=torch.int64).share_memory_()
+        self._shared_epoch = torch.zeros((), dtype=torch.int64)
+        self._shared_epoch.share_memory_()  # type: ignore[no-untyped-call]
         self._at: dict[str, Any] = self._start(0)
         self._pending: dict[str, Any] | None = None
 
@@ -123,11 +125,11 @@ class StreamBatches(IterableDataset[list[Any]]):
         self._at, self._pending = self._pending or self._start(self.epoch), None
         at, most = self._at, self._most()
         while most is None or at["yielded"] < most:
-            before = at["rows"]
+            from_the_start, before = at["rows"] == 0, at["yielded"]
             yield from self._pass(at, most)
             if most is None:
                 break
-            if at["rows"] == before == 0:
+            if from_the_start and at["yielded"] == before:
                 raise LengthwiseError("the stream has no row for this worker; use fewer workers or ranks")
             if at["yielded"] < most:
                 at |= {"rows": 0, "source": None, "passes": at["passes"] + 1}
@@ -136,8 +138,8 @@ class StreamBatches(IterableDataset[list[Any]]):
     def _pass(self, at: dict[str, Any], most: int | None) -> Iterator[list[Any]]:
         """Yield the batches of the source once, from where `at` says."""
         rows = self._rows(at)
+        start = {"rows": at["rows"], "source": at["source"]}
         while most is None or at["yielded"] < most:
-            start = {"rows": at["rows"], "source": self._source_state()}
             window = list(islice(rows, self.window))
             end = at["rows"]
             if not window:
@@ -149,7 +151,8 @@ class StreamBatches(IterableDataset[list[Any]]):
                 yield batch
                 if at["yielded"] == most:
                     return
-            at |= {"rows": end, "source": None, "batch": 0, "window": at["window"] + 1}
+            at |= {"rows": end, "batch": 0, "windows": at["windows"] + 1}
+            start = {"rows": end, "source": self._source_state()}
 
     def _rows(self, at: dict[str, Any]) -> Iterator[Any]:
         """Yield this worker's rows from the start of a window on, and count all rows of the source in `at`."""
@@ -169,9 +172,9 @@ class StreamBatches(IterableDataset[list[Any]]):
                 yield row
 
     def _planned(self, window: list[Any], at: dict[str, Any]) -> Iterator[list[Any]]:
-        lengths = [self._length(row, f"row {index} of window {at['window']}") for index, row in enumerate(window)]
+        lengths = [self._length(row, f"row {index} of window {at['windows']}") for index, row in enumerate(window)]
         planner = Planner(lengths, self.layout, seed=self.seed, overlong=self.overlong)
-        plan = planner.plan((at["epoch"] << 32) + at["window"])
+        plan = planner.plan((at["epoch"] << 32) + at["windows"])
         for start, size in zip(plan.starts.tolist(), plan.sizes.tolist(), strict=True):
             rows = [window[index] for index in plan.indices[start : start + size].tolist()]
             if plan.segments is not None:
@@ -188,14 +191,19 @@ class StreamBatches(IterableDataset[list[Any]]):
 
     def _part(self) -> tuple[int, int]:
         """Return which rows of the source are this worker's: those at `part`, `part + parts`, ..."""
-        worker, workers = self._worker()
+        part, parts = self._place()
         if self.share == "source":
             return 0, 1
-        if workers * self.world_size > 1 and type(self.source).__module__.startswith("datasets."):
+        if parts > 1 and type(self.source).__module__.startswith("datasets."):
             raise LengthwiseError(
-                f"a {type(self.source).__name__} of datasets shares itself out among workers, and a share of that would "
-                'lose rows; give share="source" (and datasets.distributed.split_dataset_by_node for ranks)'
+                f"a {type(self.source).__name__} of datasets shares itself out among workers, and a share of its share "
+                'would lose rows; give share="source" (and datasets.distributed.split_dataset_by_node for ranks)'
             )
+        return part, parts
+
+    def _place(self) -> tuple[int, int]:
+        """Return which of all workers of all ranks this is."""
+        worker, workers = self._worker()
         return self.rank * workers + worker, self.world_size * workers
 
     def _most(self) -> int | None:
@@ -207,11 +215,16 @@ class StreamBatches(IterableDataset[list[Any]]):
         return self.source.state_dict() if hasattr(self.source, "state_dict") else None
 
     def _start(self, epoch: int) -> dict[str, Any]:
-        return {"epoch": epoch, "window": 0, "batch": 0, "rows": 0, "source": None, "yielded": 0, "passes": 0}
+        return {"epoch": epoch, "windows": 0, "batch": 0, "rows": 0, "source": None, "yielded": 0, "passes": 0}
 
     def _identity(self) -> dict[str, Any]:
-        part, parts = self._part()
-        config = {"layout": self.layout.config, "seed": self.seed, "overlong": self.overlong, "window": self.window}
+        part, parts = self._place()
+        config = {
+            "layout": plain(self.layout.config),
+            "seed": self.seed,
+            "overlong": self.overlong,
+            "window": self.window,
+        }
         return {"version": VERSION, **config, "batches": self.batches, "part": part, "parts": parts}
 
     def state_dict(self) -> dict[str, Any]:
@@ -225,19 +238,20 @@ class StreamBatches(IterableDataset[list[Any]]):
         """Go on where `state` was taken: in the middle of a window, if it was.
 
         Raises:
-            LengthwiseError: the state is of another configuration, or of another number of ranks or workers, or damaged;
-                the message names the field.
+            LengthwiseError: the state is of another configuration or another number of ranks or workers, or damaged; the
+                message names the field.
         """
         for name, mine in self._identity().items():
             if name not in state:
                 raise LengthwiseError(f'state["{name}"] is missing; it must be the dict that state_dict() gave')
             if state[name] != mine:
                 raise LengthwiseError(
-                    f'state["{name}"] is {state[name]!r:.80}, but this stream has {mine!r:.80}; make it as the saved run '
-                    "did, or begin an epoch with set_epoch()"
+                    f'state["{name}"] is {state[name]!r:.80}, but this stream has {mine!r:.80}; make it as the saved '
+                    "run did, or begin an epoch with set_epoch()"
                 )
         missing = [name for name in self._start(0) if name not in state]
         if missing:
             raise LengthwiseError(f'state["{missing[0]}"] is missing; it must be the dict that state_dict() gave')
         self._pending = {name: state[name] for name in self._start(0)}
-        self._shared_epoch.fill_(state["epoch"])
+        if get_worker_info() is None:  # else the epoch is the main process's to tell
+            self._shared_epoch.fill_(state["epoch"])

@@ -59,7 +59,7 @@ def forms_of(rows: Rows) -> dict[str, Any]:
 
 
 def naive(rows: Rows, *, left: bool, multiple: int) -> dict[str, npt.NDArray[np.int64]]:
-    width = max(len(row["input_ids"]) for row in rows)
+    width = max(1, *(len(row["input_ids"]) for row in rows))  # a sample without tokens still has a row
     while width % multiple:
         width += 1
     batch: dict[str, list[Any]] = {"input_ids": [], "loss_mask": [], "attention_mask": [], "labels": [], "seq_len": []}

@@ -13,6 +13,7 @@ mod levels;
 mod measure;
 mod pack;
 mod plan;
+mod steps;
 
 use pyo3::prelude::*;
 
@@ -35,6 +36,8 @@ mod _core {
     use crate::pack::{PackedPlanner, Packer};
     #[pymodule_export]
     use crate::plan::{PaddedPlanner, fingerprint};
+    #[pymodule_export]
+    use crate::steps::{arrange, of_one_shape};
 
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {

@@ -26,6 +26,7 @@ pub mod rng;
 mod scatter;
 pub mod shuffle;
 mod sort;
+pub mod steps;
 
 pub use batch::Batch;
 pub use bucket::Buckets;

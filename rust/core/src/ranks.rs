@@ -33,8 +33,19 @@ pub(crate) fn split(
     padded: impl Fn(Batch) -> u32,
 ) -> Result<u64> {
     let missing = batches.len().next_multiple_of(world_size) - batches.len();
+    if !cut(batches, missing, limits, padded) {
+        return Err(Error::invalid(format!(
+            "world_size is {world_size}, but the epoch has too few samples to give every rank a batch; \
+             choose remainder=\"repeat\" or fewer ranks"
+        )));
+    }
+    Ok(missing as u64)
+}
+
+/// Cut the largest batches in two until there are `missing` more; false where they have too few samples.
+pub(crate) fn cut(batches: &mut Vec<Batch>, missing: usize, limits: &Limits, padded: impl Fn(Batch) -> u32) -> bool {
     if missing == 0 {
-        return Ok(0);
+        return true;
     }
     // Only the `missing` largest can be needed; ties go to the earlier batch, so that the choice is reproducible.
     let mut order: Vec<usize> = (0..batches.len()).collect();
@@ -47,10 +58,7 @@ pub(crate) fn split(
         order.into_iter().map(|i| (batches[i].size, std::cmp::Reverse(i))).collect();
     for _ in 0..missing {
         let Some((size, std::cmp::Reverse(i))) = heap.pop().filter(|&(size, _)| size > 1) else {
-            return Err(Error::invalid(format!(
-                "world_size is {world_size}, but the epoch has too few samples to give every rank a batch; \
-                 choose remainder=\"repeat\" or fewer ranks"
-            )));
+            return false;
         };
         let kept = limits.round_rows(size.div_ceil(2));
         let whole = batches[i];
@@ -61,7 +69,7 @@ pub(crate) fn split(
         heap.push((tail.size, std::cmp::Reverse(batches.len())));
         batches.push(Batch { padded_length: padded(tail), ..tail });
     }
-    Ok(missing as u64)
+    true
 }
 
 /// Append copies of the first batches until `world_size` divides their number; the samples that this repeats.

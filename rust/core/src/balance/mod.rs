@@ -67,6 +67,29 @@ pub fn balance(costs: &[u64], parts: usize, rule: Rule<'_>, interrupt: Interrupt
     Ok(collect(&items, parts, &part_of, lower_bound))
 }
 
+/// The items of `parts` parts of equal count, part after part, by longest processing time alone: for parts that need be
+/// near-equal but are many.
+pub(crate) fn stratify(costs: &[u64], parts: usize) -> Vec<u32> {
+    let items = Sorted::by_descending(costs);
+    collect(&items, parts, &lpt::assign(&items, parts, true), 0).indices
+}
+
+/// The part of each item, equally many in each, refined until the largest sum is within `tolerance` of the mean: for the
+/// few batches of one step.
+pub(crate) fn share(costs: &[u64], parts: usize, tolerance: f64) -> Result<Vec<u32>> {
+    let items = Sorted::by_descending(costs);
+    let rule = Rule { equal_count: true, limit: None };
+    let mean = costs.iter().sum::<u64>() as f64 / parts as f64;
+    let bound = lower_bound(&items, parts, rule).max((mean * (1.0 + tolerance)) as u64);
+    let mut part_of = lpt::assign(&items, parts, true);
+    refine(&items, parts, &mut part_of, rule, bound, Interrupt::NEVER)?;
+    let mut by_item = vec![0; costs.len()];
+    for (&id, &part) in items.ids.iter().zip(&part_of) {
+        by_item[id as usize] = part;
+    }
+    Ok(by_item)
+}
+
 /// The better of refined longest-processing-time and differencing, which is refined only where it leads: the exchanges
 /// cost more than the differencing. The part of each item by rank.
 fn best(items: &Sorted, parts: usize, rule: Rule<'_>, bound: u64, interrupt: Interrupt<'_>) -> Result<Vec<u32>> {

@@ -171,3 +171,31 @@ def in_running_order(
     table: tuple[npt.NDArray[np.uint32] | npt.NDArray[np.uint64], npt.NDArray[np.int64], npt.NDArray[np.uint32]],
 ) -> npt.NDArray[np.uint32] | npt.NDArray[np.uint64]:
     """The samples of all batches in running order."""
+
+def arrange(
+    sizes: npt.NDArray[np.uint32],
+    padded_lengths: npt.NDArray[np.uint32],
+    tokens: npt.NDArray[np.uint64],
+    costs: npt.NDArray[np.float64],
+    *,
+    world_size: int,
+    accumulate: int,
+    speeds: list[float],
+    method: str,
+    window: int,
+    longest_first: bool,
+    seed: int,
+    epoch: int,
+) -> npt.NDArray[np.uint32]:
+    """The order in which batches run; `window` counts the steps of a window of equal cost."""
+
+def of_one_shape(
+    starts: npt.NDArray[np.int64],
+    sizes: npt.NDArray[np.uint32],
+    padded_lengths: npt.NDArray[np.uint32],
+    world_size: int,
+    accumulate: int,
+    remainder: str,
+    samples_multiple_of: int,
+) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.uint32], npt.NDArray[np.uint32], int, int, int]:
+    """Batches made whole steps of every padded length: (starts, sizes, padded lengths, cut, repeated, dropped)."""

@@ -76,6 +76,9 @@ class Layout(Protocol):
     ) -> npt.NDArray[np.uint64]:
         """Padded tokens of each batch."""
 
+    def batch_squares(self, batches: Any, lengths: Lengths) -> npt.NDArray[np.float64]:
+        """float64[b]: the sum of squared lengths of each batch, as attention sees them."""
+
 
 @dataclass(frozen=True)
 class Padded:
@@ -150,6 +153,12 @@ class Padded:
     ) -> npt.NDArray[np.uint64]:
         """Padded tokens of each batch."""
         return np.multiply(sizes, padded_lengths, dtype=np.uint64)
+
+    def batch_squares(self, batches: Any, lengths: Lengths) -> npt.NDArray[np.float64]:
+        """float64[b]: the sum of squared lengths of each batch: attention computes the padding too."""
+        del lengths
+        squares: npt.NDArray[np.float64] = batches.sizes * batches.padded_lengths.astype(np.float64) ** 2
+        return squares
 
 
 def _as_boundaries(boundaries: Any) -> Any:

@@ -71,6 +71,14 @@ class Packed:
         del sizes
         return padded_lengths.astype(np.uint64)
 
+    def batch_squares(self, batches: Any, lengths: Lengths) -> npt.NDArray[np.float64]:
+        """float64[b]: the sum of squared lengths of each pack: its samples do not see each other."""
+        segments = batches.segments
+        used = lengths[batches.indices] if segments is None else segments[:, 1] - segments[:, 0]
+        before = np.concatenate([[0.0], np.cumsum(used.astype(np.float64) ** 2)])
+        squares: npt.NDArray[np.float64] = before[batches.starts + batches.sizes] - before[batches.starts]
+        return squares
+
 
 class _PackedPlanner:
     """`Packed` made ready for one set of lengths."""

@@ -6,6 +6,8 @@ from functools import cached_property
 from html import escape
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from lengthwise._core import LengthwiseError
 from lengthwise._integers import as_integer
 from lengthwise.summary import Summary, real_tokens, summarise
@@ -14,7 +16,6 @@ if TYPE_CHECKING:
     import os
     from collections.abc import Iterator
 
-    import numpy as np
     import numpy.typing as npt
     from matplotlib.axes import Axes
 
@@ -64,7 +65,7 @@ class Batches:
 
 
 class Plan(Batches):
-    """A whole epoch of all ranks: batch i belongs to step i // world_size, rank i % world_size.
+    """A whole epoch of all ranks: batch i belongs to rank i % world_size, step i // (world_size * accumulate).
 
     Attributes:
         epoch: which epoch it is.
@@ -119,9 +120,14 @@ class Plan(Batches):
         return int(self.config["world_size"]) if self._planner is None else self._planner.world_size
 
     @property
+    def accumulate(self) -> int:
+        """How many batches each rank runs in a step."""
+        return int(self.config.get("accumulate", 1)) if self._planner is None else self._planner.accumulate
+
+    @property
     def steps(self) -> int:
-        """How many batches every rank runs."""
-        return len(self) // self.world_size
+        """How many steps the epoch has; in each, every rank runs `accumulate` batches."""
+        return len(self) // (self.world_size * self.accumulate)
 
     def rank(self, rank: int) -> Batches:
         """Return the batches of one rank in running order, without copying.
@@ -142,7 +148,30 @@ class Plan(Batches):
     @cached_property
     def real_tokens(self) -> npt.NDArray[np.uint64]:
         """uint64[b]: the tokens of each batch without padding. Cost: some nanoseconds a sample, once."""
-        return real_tokens(self)[0]
+        return real_tokens(self, self.planner.lengths)[0]
+
+    @property
+    def step_tokens(self) -> npt.NDArray[np.uint64]:
+        """uint64[steps]: the tokens without padding of each step, over all its batches and ranks."""
+        tokens: npt.NDArray[np.uint64] = self.per_rank(self.real_tokens).sum(axis=1)
+        return tokens
+
+    @cached_property
+    def costs(self) -> npt.NDArray[np.float64]:
+        """float64[b]: what each batch costs a rank, by the planner's `cost`."""
+        return self.planner.step_maker.costs(self, self.planner.layout, self.planner.lengths)
+
+    def per_rank(self, values: npt.ArrayLike) -> npt.NDArray[Any]:
+        """Return [steps, world_size]: the sum of a value [b] of every batch over those of each step and rank.
+
+        Example:
+            >>> import lengthwise as lw
+            >>> plan = lw.Planner([5, 6, 7, 8], lw.Padded(8), world_size=2, accumulate=2).plan()
+            >>> plan.per_rank(plan.real_tokens).sum()
+            np.uint64(26)
+        """
+        sums: npt.NDArray[Any] = np.asarray(values).reshape(self.steps, self.accumulate, self.world_size).sum(axis=1)
+        return sums
 
     @cached_property
     def padded_tokens(self) -> npt.NDArray[np.uint64]:

@@ -15,7 +15,7 @@ from lengthwise import _core
 from lengthwise._core import LengthwiseError
 from lengthwise.layouts import LAYOUTS, PlanArrays
 from lengthwise.plan import Plan
-from lengthwise.planner import Planner
+from lengthwise.planner import SETTINGS, Planner
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -52,7 +52,7 @@ def _record_batch(plan: Plan) -> pa.RecordBatch:
     offsets = pa.array(np.concatenate([[0], np.cumsum(plan.sizes, dtype=np.int64)]))
     table = (plan.starts, plan.sizes)
     columns = {
-        "step": pa.array(running // plan.world_size, pa.int64()),
+        "step": pa.array(running // (plan.world_size * plan.accumulate), pa.int64()),
         "rank": pa.array(running % plan.world_size, pa.int32()),
         "padded_length": pa.array(plan.padded_lengths),
         "indices": pa.LargeListArray.from_arrays(offsets, pa.array(_core.in_running_order((plan.indices, *table)))),
@@ -147,6 +147,6 @@ def _metadata(batch: pa.RecordBatch, path: str | os.PathLike[str]) -> dict[str, 
 
 
 def _planner(lengths: Any, config: dict[str, Any]) -> Planner:
-    settings = {name: config[name] for name in ("seed", "world_size", "overlong", "remainder")}
+    settings = {name: config[name] for name in SETTINGS}
     layout = {name: value for name, value in config.items() if name not in (*settings, "layout")}
     return Planner(lengths, LAYOUTS[config["layout"]](**layout), **settings)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from typing import TYPE_CHECKING, Any, Final, Literal, get_args
 
 from lengthwise import _core
 from lengthwise._arrays import as_lengths
@@ -11,8 +11,11 @@ from lengthwise._choices import as_choice
 from lengthwise._integers import as_integer
 from lengthwise.layouts import Layout, Settings
 from lengthwise.plan import Plan
+from lengthwise.steps import Steps, StepsChoice
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     import numpy as np
     import numpy.typing as npt
 
@@ -20,6 +23,9 @@ if TYPE_CHECKING:
 
 Overlong = Literal["error", "drop", "truncate", "split", "alone"]
 Remainder = Literal["split", "repeat", "drop"]
+
+#: The arguments of a planner beside the layout that decide its plans, as `Planner.config` names them.
+SETTINGS: Final = ("seed", "world_size", "overlong", "remainder", "accumulate", "steps", "cost", "rank_speed")
 
 
 class Planner:
@@ -35,6 +41,26 @@ class Planner:
             pieces, or "alone" in a batch of their own beyond the budget.
         remainder: what to do with batches that do not divide by `world_size`: "split" cuts some batches in two, so that
             no sample is lost or repeated, "repeat" runs the first batches again, "drop" leaves the last ones out.
+        accumulate: how many batches each rank runs in a step, for gradient accumulation: the number of batches divides
+            by `world_size * accumulate`, and ranks have equal work over the whole step.
+        steps: how the batches of a step are chosen.
+
+            - "stratified": every step gets the mean length of the epoch, as nearly as its batches allow: batches of all
+              lengths in every step. The default.
+            - "windowed": the ranks of a step get batches of similar cost: windows of 16 steps (or of n:
+              `("windowed", n)`) are sorted by cost. Of the time, ranks wait at most
+              (largest - smallest cost) / (n * mean). The default of packs where `cost` counts attention and
+              `accumulate` is 1.
+            - "same_shape": the ranks of a step get batches of one padded length, for compiled models; `remainder` is
+              settled length by length. Needs `pad_to="boundary"`.
+            - "routed": stratified, and rank 0 always gets the shortest samples of a step, the last rank the longest.
+            - "shuffled": as the dice fall. The default of one batch a step, and of `order="shuffled"`.
+
+            Steps run in a random order in which the mean length of one does not tell that of the next.
+        cost: what a batch costs a rank: `cost[0]` for every padded token and `cost[1]` for every squared length
+            (attention). In a transformer of width h, (1, 1 / (6 * h)) counts floating-point operations;
+            `SpeedModel.fit` finds `per_token` and `per_square` from timings.
+        rank_speed: how fast each rank is, relative to the others: the costliest batches of a step go to the fastest.
         threads: how many threads plan; the plan does not depend on it.
 
     Raises:
@@ -59,6 +85,10 @@ class Planner:
         world_size: int = 1,
         overlong: Overlong = "error",
         remainder: Remainder = "split",
+        accumulate: int = 1,
+        steps: StepsChoice = "auto",
+        cost: tuple[float, float] = (1.0, 0.0),
+        rank_speed: Sequence[float] | None = None,
         threads: int = 1,
     ) -> None:
         as_choice(overlong, "overlong", get_args(Overlong))
@@ -70,7 +100,19 @@ class Planner:
         self.remainder = remainder
         self.layout = layout
         self.lengths: Lengths = as_lengths(lengths)
-        settings = Settings(self.seed, self.world_size, overlong, remainder, self.threads)
+        self.accumulate = as_integer(accumulate, "accumulate", 1, (2**31 - 1) // self.world_size)
+        self.steps = steps
+        self.cost = cost
+        self.rank_speed = rank_speed
+        self.step_maker = Steps.of(
+            steps,
+            layout=layout,
+            world_size=self.world_size,
+            accumulate=self.accumulate,
+            cost=cost,
+            rank_speed=rank_speed,
+        )
+        settings = Settings(self.seed, self.step_maker.divisor, overlong, remainder, self.threads)
         self._ready = layout.prepare(self.lengths, settings)
 
     @property
@@ -98,6 +140,10 @@ class Planner:
             "world_size": self.world_size,
             "overlong": self.overlong,
             "remainder": self.remainder,
+            "accumulate": self.accumulate,
+            "steps": self.steps if isinstance(self.steps, str) else list(self.steps),
+            "cost": [float(coefficient) for coefficient in self.cost],
+            "rank_speed": None if self.rank_speed is None else [float(speed) for speed in self.rank_speed],
         }
 
     def replace(self, **changes: Any) -> Planner:
@@ -113,8 +159,7 @@ class Planner:
         return type(self)(**(self._arguments() | changes))
 
     def _arguments(self) -> dict[str, Any]:
-        settings = ("lengths", "layout", "seed", "world_size", "overlong", "remainder", "threads")
-        return {name: getattr(self, name) for name in settings}
+        return {name: getattr(self, name) for name in ("lengths", "layout", "threads", *SETTINGS)}
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle as the arguments: what is made ready from them is made again."""
@@ -138,7 +183,15 @@ class Planner:
             True
         """
         epoch = as_integer(epoch, "epoch", 0, 2**64 - 1)
-        return Plan(self._ready.plan(self.lengths, epoch), epoch=epoch, planner=self)
+        arrays = self.step_maker.arrange(
+            self._ready.plan(self.lengths, epoch),
+            layout=self.layout,
+            lengths=self.lengths,
+            seed=self.seed,
+            epoch=epoch,
+            remainder=self.remainder,
+        )
+        return Plan(arrays, epoch=epoch, planner=self)
 
     def __repr__(self) -> str:
         return f"<Planner of {self.lengths.size:,} samples for {self.world_size} ranks: {self.layout}>"

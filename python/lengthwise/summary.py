@@ -13,7 +13,9 @@ from lengthwise import _core
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from lengthwise.plan import Plan
+    from lengthwise._arrays import Lengths
+    from lengthwise.layouts import PlanArrays
+    from lengthwise.plan import Batches, Plan
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -24,6 +26,7 @@ class Mixing:
         neighbour_correlation: Pearson's correlation between the mean length of batch i and that of batch i + 1, in
             running order over all ranks. 0 for independent batches, near 1 where lengths rise or fall slowly through
             the epoch, 0 where it is undefined (fewer than three batches, or all means equal).
+        step_correlation: the same between the mean lengths of step i and step i + 1.
         step_spread: how much the mean length of a step varies, against a full shuffle. The root of the mean of
             (mean length of a step - mean length of all samples)^2 over steps, divided by the root of its expectation
             when the same steps draw their samples from all, without replacement: the mean over steps of
@@ -36,6 +39,7 @@ class Mixing:
     """
 
     neighbour_correlation: float
+    step_correlation: float
     step_spread: float
     batchmates_again: float
 
@@ -49,13 +53,15 @@ class Summary:
         real_tokens: tokens of those.
         padded_tokens: tokens of all batches, padding included.
         batches: batches of all ranks.
-        steps: batches of each rank.
+        steps: how often all ranks run together: `accumulate` batches each.
         shapes: distinct pairs of batch size and padded length.
         largest_tokens: padded tokens of the largest batch.
         largest_batch: the first batch that has them; it runs in step `largest_batch // world_size`.
         step_tokens: padded tokens of the slowest rank, mean over steps: what a step costs when ranks wait for each
             other.
-        imbalance: what the waiting costs: `step_tokens` over the mean of all batches, less 1.
+        imbalance: what the waiting costs: the cost of the slowest rank, summed over steps, over that of ranks which
+            share each step evenly, less 1. Cost and speeds are the planner's: padded tokens unless it was told more.
+        worst_imbalance: the same of the worst step.
         dropped: samples left out.
         truncated: samples cut to the limit.
         split: samples used in several pieces.
@@ -75,6 +81,7 @@ class Summary:
     largest_batch: int
     step_tokens: float
     imbalance: float
+    worst_imbalance: float
     dropped: int
     truncated: int
     split: int
@@ -97,9 +104,11 @@ class Summary:
 def summarise(plan: Plan) -> Summary:
     """Count everything; plans the next epoch for `batchmates_again`."""
     padded = plan.padded_tokens
-    real, squares = real_tokens(plan)
-    slowest = padded.reshape(-1, plan.world_size).max(axis=1) if len(padded) else padded
-    total, heaviest = int(padded.sum()), int(slowest.sum())
+    real, squares = real_tokens(plan, plan.planner.lengths)
+    total = int(padded.sum())
+    in_step = plan.world_size * plan.accumulate
+    heaviest = int(plan.per_rank(padded).max(axis=1).sum())
+    waiting = _waiting(plan)
     shapes = np.unique(plan.sizes.astype(np.uint64) << np.uint64(32) | plan.padded_lengths)
     return Summary(
         samples=int(plan.sizes.sum(dtype=np.uint64)),
@@ -111,36 +120,49 @@ def summarise(plan: Plan) -> Summary:
         largest_tokens=int(padded.max(initial=0)),
         largest_batch=int(padded.argmax()) if len(padded) else 0,
         step_tokens=heaviest / max(plan.steps, 1),
-        imbalance=heaviest * plan.world_size / total - 1 if total else 0.0,
+        imbalance=waiting[0],
+        worst_imbalance=waiting[1],
         mixing=Mixing(
-            neighbour_correlation=_neighbour_correlation(real, plan.sizes),
-            step_spread=_step_spread(real, squares, plan.sizes, plan.world_size),
+            neighbour_correlation=_neighbour_correlation(real, plan.sizes, 1),
+            step_correlation=_neighbour_correlation(real, plan.sizes, in_step),
+            step_spread=_step_spread(real, squares, plan.sizes, in_step),
             batchmates_again=_batchmates_again(plan),
         ),
         **plan.accounts,
     )
 
 
-def real_tokens(plan: Plan) -> tuple[npt.NDArray[np.uint64], float]:
+def real_tokens(batches: Batches | PlanArrays, lengths: Lengths) -> tuple[npt.NDArray[np.uint64], float]:
     """Return uint64[b], the tokens of each batch without padding, and the sum of the squares of all lengths used."""
-    if plan.segments is None:
-        return _core.real_tokens((plan.indices, plan.starts, plan.sizes), plan.planner.lengths)
-    used = (plan.segments[:, 1] - plan.segments[:, 0]).astype(np.uint64)
+    if batches.segments is None:
+        return _core.real_tokens((batches.indices, batches.starts, batches.sizes), lengths)
+    used = (batches.segments[:, 1] - batches.segments[:, 0]).astype(np.uint64)
     before = np.concatenate([np.zeros(1, np.uint64), np.cumsum(used)])
     square = np.concatenate([[0.0], np.cumsum(used.astype(np.float64) ** 2)])
-    stops = plan.starts + plan.sizes
-    return before[stops] - before[plan.starts], float((square[stops] - square[plan.starts]).sum())
+    stops = batches.starts + batches.sizes
+    return before[stops] - before[batches.starts], float((square[stops] - square[batches.starts]).sum())
 
 
-def _neighbour_correlation(real: npt.NDArray[np.uint64], sizes: npt.NDArray[np.uint32]) -> float:
-    means = real / sizes
+def _waiting(plan: Plan) -> tuple[float, float]:
+    """Return how long ranks wait for the slowest of their step, over how long they work: in all, and at worst."""
+    speeds = np.array(plan.planner.step_maker.rank_speed or [1.0] * plan.world_size)
+    costs = plan.per_rank(plan.costs)
+    slowest, even = (costs / speeds).max(axis=1), costs.sum(axis=1) / speeds.sum()
+    if not even.sum():
+        return 0.0, 0.0
+    worst = np.divide(slowest, even, out=np.ones_like(even), where=even > 0).max()
+    return float(slowest.sum() / even.sum() - 1), float(worst - 1)
+
+
+def _neighbour_correlation(real: npt.NDArray[np.uint64], sizes: npt.NDArray[np.uint32], in_step: int) -> float:
+    means = real.reshape(-1, in_step).sum(axis=1) / sizes.reshape(-1, in_step).sum(axis=1)
     if len(means) < 3 or np.ptp(means[1:]) == 0 or np.ptp(means[:-1]) == 0:
         return 0.0
     return float(np.corrcoef(means[:-1], means[1:])[0, 1])
 
 
-def _step_spread(real: npt.NDArray[np.uint64], squares: float, sizes: npt.NDArray[np.uint32], world_size: int) -> float:
-    samples = sizes.reshape(-1, world_size).sum(axis=1, dtype=np.float64)
+def _step_spread(real: npt.NDArray[np.uint64], squares: float, sizes: npt.NDArray[np.uint32], in_step: int) -> float:
+    samples = sizes.reshape(-1, in_step).sum(axis=1, dtype=np.float64)
     total = float(samples.sum())
     if len(samples) < 2:
         return 0.0
@@ -149,7 +171,7 @@ def _step_spread(real: npt.NDArray[np.uint64], squares: float, sizes: npt.NDArra
     expected = float(np.mean(variance / samples * (total - samples) / (total - 1)))
     if expected <= 1e-12 * mean**2:
         return 0.0
-    steps = real.reshape(-1, world_size).sum(axis=1) / samples
+    steps = real.reshape(-1, in_step).sum(axis=1) / samples
     return math.sqrt(float(np.mean((steps - mean) ** 2)) / expected)
 
 

@@ -49,6 +49,8 @@ pub(crate) fn arrange<'py>(
 
 type Column<'py, T> = Bound<'py, PyArray1<T>>;
 
+type Shaped<'py> = (Column<'py, i64>, Column<'py, u32>, Column<'py, u32>, u64, u64, u64);
+
 /// Batches made whole steps of every padded length: (starts, sizes, padded lengths, cut batches, repeated, dropped).
 #[pyfunction]
 #[expect(clippy::too_many_arguments, reason = "columns of one table, and numbers")]
@@ -61,15 +63,11 @@ pub(crate) fn of_one_shape<'py>(
     accumulate: usize,
     remainder: &str,
     samples_multiple_of: u32,
-) -> PyResult<(Column<'py, i64>, Column<'py, u32>, Column<'py, u32>, u64, u64, u64)> {
+) -> PyResult<Shaped<'py>> {
     let remainder = choice(
         "remainder",
         remainder,
-        &[
-            ("split", core::Remainder::Split),
-            ("repeat", core::Remainder::Repeat),
-            ("drop", core::Remainder::Drop),
-        ],
+        &[("split", core::Remainder::Split), ("repeat", core::Remainder::Repeat), ("drop", core::Remainder::Drop)],
     )?;
     let limits = core::Limits { max_tokens: u64::MAX, max_samples: u32::MAX, multiple_of: 1, samples_multiple_of };
     let (starts, sizes, padded_lengths) = (starts.as_slice()?, sizes.as_slice()?, padded_lengths.as_slice()?);

@@ -15,6 +15,9 @@ const TOLERANCE: f64 = 0.001;
 
 /// Order the batches inside every step of `order`.
 pub(super) fn deal(table: Table<'_>, ranks: Ranks<'_>, method: Method, order: &mut [u32], key: Key) -> Result<()> {
+    // Steps of one shape stay so batch by batch: what stands together is dealt together.
+    let accumulate = if method == Method::SameShape { 1 } else { ranks.accumulate };
+    let ranks = Ranks { accumulate, ..ranks };
     let plain = ranks.accumulate == 1 && ranks.speeds.is_empty();
     if plain && method == Method::Shuffled {
         return Ok(());

@@ -26,8 +26,9 @@ if TYPE_CHECKING:
 
     from lengthwise.report.strategies import Planned
 
-#: The budget where none is given; raised to the longest sample.
+#: The budget where none is given, and how many of the longest sample it holds at least.
 DEFAULT_MAX_TOKENS: Final = 65_536
+DEFAULT_BATCH_SIZE: Final = 8
 
 #: One more bucket must bring this much speed to be worth its shapes.
 _KNEE: Final = 1.03
@@ -52,7 +53,8 @@ def analyse(
 
     Args:
         lengths: integers[n], in tokens, or what `read_lengths` reads.
-        max_tokens: the budget, in padded tokens a batch; 65,536 by default, or what `batch_size` of the longest take.
+        max_tokens: the budget, in padded tokens a batch; by default what `batch_size` of the longest take, or 65,536,
+            or what 8 of the longest take if that is more.
         batch_size: samples of the baseline's batches; by default as many of the longest as the budget holds.
         capacity: tokens in a pack; the budget by default.
         world_size: ranks.
@@ -87,35 +89,36 @@ def analyse(
     )
     fitting, cut = _fitting(given, settings)
     found = Histogram.of(fitting) if cut else whole
-    curve = padding_against_buckets(found)
+    curve = padding_against_buckets(found, multiple_of)
     settings = replace(settings, buckets=curve.knee)
     plans = list(planned(fitting, found, settings))
     strategies = tuple(_strategies(plans, settings, speed))
-    recommended = _recommended(strategies)
+    optimal = next(strategy for strategy in strategies if strategy.key == "optimal")
     return Report(
         dataset=dataset or Dataset(source="lengths"),
         settings=settings,
         lengths=figures(given, whole, cut=cut, said=dataset.warnings if dataset else ()),
         truncations=truncations(whole),
         strategies=strategies,
-        recommended=recommended.key,
+        recommended=optimal.key,
         curve=curve,
         speed=_speed(speed),
-        snippets=snippets(recommended.boundaries, settings, dataset),
-        pictures=pictures.pictures(whole, plans, recommended.key, settings),
+        snippets=snippets(optimal.boundaries, settings, dataset),
+        pictures=pictures.pictures(whole, plans, optimal.key, settings),
         seconds=perf_counter() - started,
     )
 
 
-def padding_against_buckets(found: Histogram) -> Curve:
+def padding_against_buckets(found: Histogram, multiple_of: int = 1) -> Curve:
     """Return padding with 1 to 32 optimal buckets, and the knee of that curve.
 
     The knee is the first number of buckets to which one more adds less than 3% of speed.
     """
     from lengthwise.boundaries import solve_boundaries
 
-    most = min(CURVE_BUCKETS, int(np.count_nonzero(found.lengths)))
-    ratios = tuple(1 + solve_boundaries(found, k).padding for k in range(1, most + 1))
+    aligned = np.unique(-(-found.lengths[found.lengths > 0].astype(np.int64) // multiple_of))
+    most = min(CURVE_BUCKETS, len(aligned))
+    ratios = tuple(1 + solve_boundaries(found, k, multiple_of=multiple_of).padding for k in range(1, most + 1))
     small = [k for k, (now, more) in enumerate(itertools.pairwise(ratios), start=1) if now / more < _KNEE]
     return Curve(padded_ratios=ratios, knee=small[0] if small else most)
 
@@ -140,7 +143,7 @@ def _settings(
         if value is None
     ]
     if max_tokens is None:
-        max_tokens = longest * batch_size if batch_size else max(DEFAULT_MAX_TOKENS, longest)
+        max_tokens = longest * batch_size if batch_size else max(DEFAULT_MAX_TOKENS, longest * DEFAULT_BATCH_SIZE)
     elif max_tokens < multiple_of:
         raise LengthwiseError(f"max_tokens is {max_tokens}, but one token already takes multiple_of={multiple_of}")
     return Settings(
@@ -208,10 +211,6 @@ def _bound(plan: Planned, settings: Settings, model: SpeedModel, baseline: float
         steps=-(-plan.bound // (ranks[0] * ranks[1])),
         speed=rate / baseline,
     )
-
-
-def _recommended(strategies: Sequence[Strategy]) -> Strategy:
-    return min((each for each in strategies if each.group == "buckets"), key=lambda each: each.padded_ratio)
 
 
 def _speed(model: SpeedModel | None) -> Speed | None:

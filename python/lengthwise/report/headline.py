@@ -24,7 +24,11 @@ def _loss(baseline: Strategy) -> str:
 def _gain(baseline: Strategy, best: Strategy) -> str:
     wasted = 1 - 1 / best.padded_ratio if best.padded_ratio else 0.0
     gain = best.speed / baseline.speed if baseline.speed else 1.0
-    sentence = f"{len(best.boundaries)} optimal buckets leave {wasted:.1%}: {gain:.2f} times the speed"
+    sentence = f"{len(best.boundaries)} optimal buckets leave {wasted:.1%}"
+    if gain < 1:
+        # Batches of one sample have no padding, and no company either.
+        return f"{sentence}, in {best.batches:,} batches instead of {baseline.batches:,}."
+    sentence = f"{sentence}: {gain:.2f} times the speed"
     if baseline.seconds is not None and best.seconds is not None:
         before, after = words.duration(baseline.seconds), words.duration(best.seconds)
         return f"{sentence}, {after} an epoch instead of {before}."

@@ -102,7 +102,7 @@ class Columns:
 
     def drawn(self, width: int) -> Table:
         """Return the table for rich, at most `width` columns wide where spare columns allow."""
-        shown = self._shown(width)
+        shown = self._fitting(width)
         made = Table(box=None, pad_edge=False, padding=(0, _GAP, 0, 0), header_style=QUIET, show_edge=False)
         for header in compress(self._headers, shown):
             made.add_column(header, justify="left" if header in self._text else "right", no_wrap=True)
@@ -110,7 +110,11 @@ class Columns:
             made.add_row(*compress(row, shown))
         return made
 
-    def _shown(self, width: int) -> list[bool]:
+    def shown(self, width: int) -> list[str]:
+        """Return the headers of the columns that a screen of this width has room for."""
+        return list(compress(self._headers, self._fitting(width)))
+
+    def _fitting(self, width: int) -> list[bool]:
         widths = [
             max(len(header), *(row[column].cell_len for row in self._rows), 0) + _GAP
             for column, header in enumerate(self._headers)

@@ -71,7 +71,7 @@ def planned(lengths: npt.NDArray[Any], found: Histogram, settings: Settings) -> 
         "powers": ("powers of two", powers_of_two(found)),
         "equal-count": ("equal samples", equal_shares(found, found.counts, k)),
         "equal-tokens": ("equal tokens", equal_shares(found, found.counts * found.lengths, k)),
-        "optimal": ("optimal", tuple(optimal_boundaries(found, min(k, len(found))).tolist())),
+        "optimal": ("optimal", tuple(optimal_boundaries(found, k, multiple_of=settings.multiple_of).tolist())),
     }
     for key, (rule, boundaries) in rules.items():
         name = f"{len(boundaries)} buckets, {rule}"

@@ -100,7 +100,7 @@ def _strategies(report: Report, width: int) -> Iterator[RenderableType]:
         table.add(*(cells[header] for header in kept), style=style)
     yield table.drawn(width)
     yield Text()
-    yield Text("\n".join(_explanations(report, kept)), style=panels.QUIET)
+    yield Text("\n".join(_explanations(report, table.shown(width))), style=panels.QUIET)
 
 
 def _cells(strategy: Strategy) -> list[Text | str]:
@@ -121,15 +121,15 @@ def _cells(strategy: Strategy) -> list[Text | str]:
 
 def _explanations(report: Report, shown: list[str]) -> Iterator[str]:
     by = "the fitted model" if report.speed and report.speed.source == "timings" else "the tokens computed"
-    slowest = " on the slowest rank of each step" if report.settings.world_size > 1 else ""
+    slowest = " of the busiest ranks" if report.settings.world_size > 1 else ""
     lines = {
-        "shapes": "shapes     different (rows, length) of batches; above 8 a compiler recompiles",
-        "waiting": "waiting    padded tokens of each step's busiest rank beyond the mean of all ranks",
-        "mixing": "mixing     correlation of neighbouring batches' lengths: 0 is well mixed, 1 is sorted",
+        "shapes": "shapes     different (rows, length) of batches; a compiler takes about 8",
+        "waiting": "waiting    what the busiest rank of a step computes beyond the mean of all",
+        "mixing": "mixing     correlation of neighbouring batches' lengths: 0 mixed, 1 sorted",
     }
     yield from (line for header, line in lines.items() if header in shown)
-    yield f"speed      predicted by {by}{slowest}, against the first row"
-    yield "in windows: sorted inside shuffled windows of 50 batches, as Hugging Face's group_by_length does"
+    yield f"speed      by {by}{slowest}, against the first row"
+    yield "in windows of 50 batches, sorted inside: what group_by_length does"
     if report.settings.assumed:
         yield f"not given, so assumed: {', '.join('--' + name.replace('_', '-') for name in report.settings.assumed)}"
 

@@ -183,6 +183,19 @@ def test_other_tokens_of_the_same_lengths_are_found(tmp_path: Path) -> None:
     assert "input_ids of token" in problem
 
 
+def test_parquet_files_are_a_source(tmp_path: Path) -> None:
+    origin = samples()
+    whole = table(origin).append_column(
+        "loss_mask", pa.array([[True] * len(row) for row in origin], pa.list_(pa.bool_()))
+    )
+    (tmp_path / "source").mkdir()
+    pq.write_table(whole.slice(0, 120), tmp_path / "source" / "a-0.parquet", row_group_size=50)
+    pq.write_table(whole.slice(120), tmp_path / "source" / "a-1.parquet")
+    write_packed(tmp_path / "source", tmp_path / "packs", CAPACITY)
+    check_rows(rows_of(tmp_path / "packs"), origin)
+    assert verify_packed(tmp_path / "packs", tmp_path / "source") == ()
+
+
 def test_datasets_opens_the_arrow_format(tmp_path: Path) -> None:
     datasets = pytest.importorskip("datasets")
     origin = samples()

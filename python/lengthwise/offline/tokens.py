@@ -14,9 +14,14 @@ import numpy as np
 
 from lengthwise._core import LengthwiseError
 from lengthwise.sources import open_source
+from lengthwise.sources.arrow import nested
+from lengthwise.sources.base import reading
 from lengthwise.sources.columns import LIST_NAMES
+from lengthwise.sources.parquet import ParquetSource
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     import numpy.typing as npt
 
     from lengthwise.offline.rows import Pieces
@@ -53,7 +58,7 @@ class TokenColumn:
         self.name = field.path
         self._order = source.order
         self._chunks = [
-            _chunk(chunk, field, source) for part in source.read(field) for chunk in _chunks(part) if len(chunk)
+            _chunk(chunk, field, source) for part in _parts(source, field) for chunk in _chunks(part) if len(chunk)
         ]
         counts = [np.diff(chunk.offsets) for chunk in self._chunks]
         stored = np.concatenate(counts) if counts else np.empty(0, np.int64)
@@ -124,6 +129,18 @@ def _companion(source: Source, field: Field, ids: TokenColumn) -> TokenColumn:
             f"{ids.lengths[row]} of {ids.name!r}; they must be equally long"
         )
     return companion
+
+
+def _parts(source: Source, field: Field) -> Iterator[Any]:
+    """Yield the column with its values, which the reader of lengths leaves out where the format allows it."""
+    if not isinstance(source, ParquetSource):
+        yield from source.read(field)
+        return
+    import pyarrow.parquet as pq
+
+    for file in source.files:
+        with reading(str(file.item), "it may be truncated or damaged: write it again"):
+            yield nested(pq.read_table(file.item.open(), columns=[field.path]), field.path)
 
 
 def _chunks(part: Any) -> list[Any]:

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 import pytest
 
 import lengthwise as lw
-from lengthwise.layouts import Order, PadTo
+
+if TYPE_CHECKING:
+    from lengthwise.layouts import Order, PadTo
 
 ORDERS = ("bucketed", "shuffled", "sorted")
 

@@ -119,6 +119,7 @@ class PaddedPlanner:
         world_size: int,
         overlong: str,
         remainder: str,
+        threads: int,
     ) -> PaddedPlanner: ...
     def plan(
         self, lengths: Lengths, epoch: int

@@ -193,6 +193,7 @@ class _PaddedPlanner:
             world_size=settings.world_size,
             overlong=settings.overlong,
             remainder=settings.remainder,
+            threads=settings.threads,
         )
 
     def plan(self, lengths: Lengths, epoch: int) -> PlanArrays:
@@ -226,7 +227,3 @@ def _fitting(histogram: Histogram, longest: int, overlong: str) -> Histogram:
     if cut and overlong in ("truncate", "split"):
         fitting += Histogram(np.array([longest], np.uint32), np.array([cut], np.uint64))
     return fitting
-
-
-#: What a layout is called in `Layout.config`, and the class.
-LAYOUTS: Final[dict[str, type[Any]]] = {"padded": Padded}

@@ -13,7 +13,8 @@ import numpy as np
 
 from lengthwise import _core
 from lengthwise._core import LengthwiseError
-from lengthwise.layouts import LAYOUTS, PlanArrays
+from lengthwise.layouts import Padded, PlanArrays
+from lengthwise.packed import Packed
 from lengthwise.plan import Plan
 from lengthwise.planner import SETTINGS, Planner
 
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
 #: The key of the schema's metadata, and the version of what it holds.
 KEY: Final = b"lengthwise.plan"
 VERSION: Final = 1
+#: What a layout is called in `Layout.config`, and its class.
+LAYOUTS: Final[dict[str, type[Any]]] = {"padded": Padded, "packed": Packed}
 
 
 def write_plan(plan: Plan, path: str | os.PathLike[str]) -> None:

@@ -121,7 +121,7 @@ impl PackedPlanner {
         };
         let pad_to = choice("pad_to", pad_to, &[("capacity", PadPack::Capacity), ("fill", PadPack::Fill)])?;
         let remainder = choice("remainder", remainder, REMAINDER)?;
-        let settings = Settings { seed, world_size, overlong, remainder };
+        let settings = Settings { seed, world_size, overlong, remainder, threads: 1 };
         let inner = with_lengths!(&lengths, slice => enter(py, |interrupt| {
             pack::PackedPlanner::new(slice, options, pad_to, settings, interrupt)
         }))?;

@@ -22,7 +22,7 @@ pub(crate) struct PaddedPlanner {
 impl PaddedPlanner {
     #[new]
     #[pyo3(signature = (lengths, *, boundaries, max_tokens, max_samples, multiple_of, samples_multiple_of, pad_to, order,
-                        last_batch, longest_first, seed, world_size, overlong, remainder))]
+                        last_batch, longest_first, seed, world_size, overlong, remainder, threads))]
     #[expect(clippy::too_many_arguments, reason = "a keyword-only constructor")]
     fn new(
         py: Python<'_>,
@@ -40,6 +40,7 @@ impl PaddedPlanner {
         world_size: u32,
         overlong: &str,
         remainder: &str,
+        threads: u32,
     ) -> PyResult<Self> {
         let layout = core::Padded {
             limits: core::Limits { max_tokens, max_samples, multiple_of, samples_multiple_of },
@@ -80,6 +81,7 @@ impl PaddedPlanner {
                 ],
             )?,
             remainder: choice("remainder", remainder, REMAINDER)?,
+            threads,
         };
         let inner = with_lengths!(&lengths, slice => enter(py, |interrupt| {
             core::Planner::new(slice, layout, settings, interrupt)

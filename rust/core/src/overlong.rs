@@ -4,9 +4,9 @@
 //! the shuffle like any other item and are mapped back to their sample at the end.
 
 use crate::bucket::Buckets;
+use crate::items::{Items, Piece};
 use crate::plan::{Accounts, Padded};
-use crate::{Error, Result};
-use crate::{Index, Length};
+use crate::{Error, Index, Length, Result};
 
 /// What to do with a sample that fits no batch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -30,55 +30,46 @@ pub(crate) struct Excess {
     policy: Overlong,
     /// How many samples are over-long.
     samples: u64,
-    /// The pieces after the first: (sample, first token, tokens).
-    pieces: Vec<(usize, u32, u32)>,
+    /// The pieces after the first.
+    pieces: Vec<Piece>,
 }
 
 impl Excess {
-    pub(crate) fn new<L: Length>(lengths: &[L], limit: u32, policy: Overlong, layout: &Padded) -> Result<Self> {
-        let mut excess = Self { limit, policy, samples: 0, pieces: Vec::new() };
-        for (sample, length) in lengths.iter().enumerate() {
-            let length: u32 = (*length).into();
-            if length <= limit {
-                continue;
-            }
-            excess.samples += 1;
-            match policy {
-                Overlong::Error => return Err(too_long(sample, length, limit, layout)),
-                Overlong::Split => {
-                    let starts = (limit..length).step_by(limit as usize);
-                    excess.pieces.extend(starts.map(|start| (sample, start, limit.min(length - start))));
-                }
-                Overlong::Drop | Overlong::Truncate | Overlong::Alone => {}
-            }
+    /// `samples` of the lengths are over `limit`.
+    pub(crate) fn new<L: Length>(
+        lengths: &[L],
+        samples: u64,
+        limit: u32,
+        policy: Overlong,
+        layout: &Padded,
+    ) -> Result<Self> {
+        let mut excess = Self { limit, policy, samples, pieces: Vec::new() };
+        if samples == 0 {
+            return Ok(excess);
         }
-        if policy == Overlong::Drop && excess.samples == lengths.len() as u64 {
-            return Err(Error::invalid(format!(
-                "lengths are all longer than the limit of {limit} tokens and overlong=\"drop\" leaves nothing"
-            )));
+        let mut overlong =
+            lengths.iter().map(|&length| length.into()).enumerate().filter(|&(_, length)| length > limit);
+        match policy {
+            Overlong::Error => match overlong.next() {
+                Some((sample, length)) => return Err(too_long(sample, length, limit, layout)),
+                None => return Err(Error::invalid("lengths changed while they were looked at")),
+            },
+            Overlong::Drop if samples == lengths.len() as u64 => {
+                return Err(Error::invalid(format!(
+                    "lengths are all above the limit of {limit} tokens, and overlong=\"drop\" leaves none; \
+                     choose \"truncate\", \"split\" or \"alone\", or raise the limit"
+                )));
+            }
+            Overlong::Split => {
+                let pieces = |(sample, length): (usize, u32)| {
+                    let starts = (limit..length).step_by(limit as usize);
+                    starts.map(move |start| Piece { sample, start, tokens: limit.min(length - start) })
+                };
+                excess.pieces = overlong.flat_map(pieces).collect();
+            }
+            Overlong::Drop | Overlong::Truncate | Overlong::Alone => {}
         }
         Ok(excess)
-    }
-
-    /// The longest length that is not over-long.
-    pub(crate) fn limit(&self) -> u32 {
-        self.limit
-    }
-
-    /// How many items there are beyond the samples.
-    pub(crate) fn pieces(&self) -> usize {
-        self.pieces.len()
-    }
-
-    /// Move the over-long from the last group to where their tokens go.
-    pub(crate) fn recount(&self, counts: &mut [u64], groups: &Buckets) {
-        if self.cuts() {
-            if let Some(last) = counts.last_mut() {
-                *last = 0;
-            }
-            counts[groups.of(self.limit)] += self.samples;
-            self.pieces.iter().for_each(|&(_, _, tokens)| counts[groups.of(tokens)] += 1);
-        }
     }
 
     /// Whether what is longer than the limit is cut to it.
@@ -86,14 +77,21 @@ impl Excess {
         matches!(self.policy, Overlong::Truncate | Overlong::Split)
     }
 
-    /// The tokens that `item` occupies.
-    #[inline]
-    pub(crate) fn length<L: Length>(&self, lengths: &[L], item: usize) -> u32 {
-        match lengths.get(item) {
-            Some(&length) if self.cuts() => length.into().min(self.limit),
-            Some(&length) => length.into(),
-            None => self.pieces.get(item - lengths.len()).map_or(0, |piece| piece.2),
+    /// All items that are planned.
+    pub(crate) fn items<'a, L: Length>(&'a self, lengths: &'a [L]) -> Items<'a, L> {
+        Items::new(lengths, if self.cuts() { self.limit } else { u32::MAX }, &self.pieces)
+    }
+
+    /// Move the over-long from the last group to where their tokens go.
+    pub(crate) fn recount(&self, counts: &mut [u64], groups: &Buckets) {
+        if !self.cuts() {
+            return;
         }
+        if let Some(last) = counts.last_mut() {
+            *last = 0;
+        }
+        counts[groups.of(self.limit)] += self.samples;
+        self.pieces.iter().for_each(|piece| counts[groups.of(piece.tokens)] += 1);
     }
 
     pub(crate) fn accounts(&self) -> Accounts {
@@ -113,14 +111,14 @@ impl Excess {
         if self.samples == 0 || !self.cuts() {
             return None;
         }
+        let items = self.items(lengths);
         let segment = |index: &mut I| {
             let item = index.position();
-            let Some(&(sample, start, tokens)) = item.checked_sub(lengths.len()).and_then(|i| self.pieces.get(i))
-            else {
-                return [0, self.length(lengths, item)];
+            let Some(piece) = item.checked_sub(lengths.len()).and_then(|piece| self.pieces.get(piece)) else {
+                return [0, items.tokens(item)];
             };
-            *index = I::new(sample);
-            [start, start + tokens]
+            *index = I::new(piece.sample);
+            [piece.start, piece.start + piece.tokens]
         };
         Some(indices.iter_mut().map(segment).collect())
     }

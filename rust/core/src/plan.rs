@@ -4,8 +4,12 @@
 //! the number of batches is made equal for all ranks, and the small table of batches is shuffled; indices stay where they are.
 //! Cost: a few nanoseconds a sample; the result is a pure function of (lengths, layout, settings, epoch).
 
-use crate::batch::{Batch, fill_fixed, fill_longest};
+use std::ops::Range;
+
+use crate::batch::{Batch, fill_fixed, fill_longest, fill_sorted};
 use crate::bucket::Buckets;
+use crate::fill::{LastBatch, fill_groups};
+use crate::items::Items;
 use crate::limits::Limits;
 use crate::order;
 use crate::overlong::{Excess, Overlong};
@@ -13,8 +17,7 @@ use crate::ranks::{self, Remainder};
 use crate::rng::{Key, Stream};
 use crate::scatter::grouped;
 use crate::sort::sorted;
-use crate::{Error, Interrupt, Result};
-use crate::{Index, Length};
+use crate::{Error, Histogram, Index, Interrupt, Length, Result};
 
 /// In which order samples are put into batches.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -34,17 +37,6 @@ pub enum PadTo {
     Longest,
     /// The upper bound of its bucket.
     Boundary,
-}
-
-/// What to do with the last batch of a bucket when it is short: when it is not full.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum LastBatch {
-    /// Run it as it is.
-    Keep,
-    /// Give its samples to the next longer bucket.
-    Merge,
-    /// Leave its samples out.
-    Drop,
 }
 
 /// How samples become padded batches.
@@ -75,6 +67,8 @@ pub struct Settings {
     pub overlong: Overlong,
     /// What to do with batches that do not divide by the number of ranks.
     pub remainder: Remainder,
+    /// How many threads plan; the plan does not depend on it.
+    pub threads: u32,
 }
 
 /// A planned epoch.
@@ -112,9 +106,9 @@ pub struct Accounts {
 pub struct Planner {
     layout: Padded,
     settings: Settings,
-    /// What samples are grouped by: the layout's buckets, or one for all.
+    /// What samples are grouped by: the layout's buckets up to the longest length that fits, or one for all.
     groups: Buckets,
-    /// How many samples each group has; the over-long are the last.
+    /// How many items each group has; the over-long are the last.
     counts: Vec<u64>,
     excess: Excess,
     samples: usize,
@@ -133,23 +127,14 @@ impl Planner {
         if settings.world_size == 0 {
             return Err(Error::invalid("world_size is 0, but there must be at least 1 rank"));
         }
-        let buckets = Buckets::new(layout.boundaries.clone())?;
-        let by_bucket =
-            layout.order == Order::Bucketed || (layout.order == Order::Sorted && layout.pad_to == PadTo::Boundary);
-        let groups = if by_bucket { buckets } else { Buckets::new(vec![buckets.longest()])? };
-        if layout.pad_to == PadTo::Boundary {
-            check_bounds_fit(&layout)?;
-        }
-        let limit = layout.limits.longest().min(groups.longest());
+        let groups = groups(&layout)?;
+        let limit = groups.longest();
         let mut counts = vec![0; groups.bounds().len() + 1];
-        for chunk in lengths.chunks(1 << 18) {
-            interrupt.check()?;
-            for &length in chunk {
-                let length = length.into();
-                counts[if length > limit { groups.bounds().len() } else { groups.of(length) }] += 1;
-            }
+        for (length, count) in Histogram::of(lengths, interrupt)?.iter() {
+            counts[groups.of(length)] += count;
         }
-        let excess = Excess::new(lengths, limit, settings.overlong, &layout)?;
+        let overlong = counts[groups.bounds().len()];
+        let excess = Excess::new(lengths, overlong, limit, settings.overlong, &layout)?;
         excess.recount(&mut counts, &groups);
         Ok(Self { layout, settings, groups, counts, excess, samples: lengths.len() })
     }
@@ -166,23 +151,15 @@ impl Planner {
                 self.samples
             )));
         }
-        let items = self.samples + self.excess.pieces();
-        let length = |item: usize| self.excess.length(lengths, item);
-        let group = |item: usize| self.group(length(item));
-        let key = |stream| Key::new(self.settings.seed, epoch, stream);
-        let (mut indices, starts) = if self.layout.order == Order::Sorted {
-            sorted::<I>(items, &self.counts, group, length, interrupt)?
-        } else {
-            grouped::<I>(items, &self.counts, group, self.settings.seed, epoch, interrupt)?
-        };
+        let items = self.excess.items(lengths);
         let mut accounts = self.excess.accounts();
-        let mut batches = self.fill(&indices, &starts, length, &mut accounts);
-        let padded = |batch: Batch| self.padded(batch, &indices, length);
+        let (mut indices, mut batches) = self.cut(items, epoch, &mut accounts, interrupt)?;
         let world_size = self.settings.world_size as usize;
         if self.settings.remainder == Remainder::Split {
+            let padded = |batch: Batch| self.padded(batch, &indices, items);
             accounts.cut_batches = ranks::split(&mut batches, world_size, &self.layout.limits, padded)?;
         }
-        order::shuffled(&mut batches, key(Stream::Batches));
+        order::shuffled(&mut batches, Key::new(self.settings.seed, epoch, Stream::Batches));
         match self.settings.remainder {
             Remainder::Split => {}
             Remainder::Repeat => accounts.repeated += ranks::repeat(&mut batches, world_size),
@@ -195,61 +172,91 @@ impl Planner {
         Ok(Plan { indices, batches, segments, accounts })
     }
 
-    /// The group of a sample that occupies `length` tokens.
-    fn group(&self, length: u32) -> usize {
-        if length > self.excess.limit() { self.groups.bounds().len() } else { self.groups.of(length) }
-    }
-
-    /// Cut every group into batches.
-    fn fill<I: Index>(
+    /// Order the items and cut them into batches.
+    fn cut<L: Length, I: Index>(
         &self,
-        indices: &[I],
-        starts: &[u64],
-        length: impl Fn(usize) -> u32,
+        items: Items<'_, L>,
+        epoch: u64,
         accounts: &mut Accounts,
-    ) -> Vec<Batch> {
-        let mut batches = Vec::new();
-        let limits = &self.layout.limits;
-        let mut start = 0;
-        for (group, &bound) in self.groups.bounds().iter().enumerate() {
-            let stop = starts[group + 1];
-            let short = if self.layout.pad_to == PadTo::Boundary {
-                fill_fixed(&mut batches, start, stop, limits.padded(bound), limits)
-            } else {
-                let slice = &indices[start as usize..stop as usize];
-                fill_longest(&mut batches, start, |i| length(slice[i].position()), slice.len(), limits)
-            };
-            start = stop;
-            let last = batches.len() - short;
-            match self.layout.last_batch {
-                LastBatch::Drop => {
-                    accounts.dropped += batches.drain(last..).map(|batch| u64::from(batch.size)).sum::<u64>();
-                }
-                // The next group's samples follow in `indices`: its first batch simply starts earlier.
-                LastBatch::Merge if group + 1 < self.groups.bounds().len() => {
-                    start -= batches.drain(last..).map(|batch| u64::from(batch.size)).sum::<u64>();
-                }
-                LastBatch::Keep | LastBatch::Merge => {}
+        interrupt: Interrupt<'_>,
+    ) -> Result<(Vec<I>, Vec<Batch>)> {
+        let Self { layout: Padded { limits, pad_to, order, last_batch, .. }, groups, counts, settings, .. } = self;
+        let (threads, bits) = (settings.threads as usize, (settings.seed, epoch));
+        let overlong = groups.bounds().len();
+        let cut_fixed = |group: usize, positions: Range<usize>, batches: &mut Vec<Batch>| {
+            Ok(fill_fixed(batches, positions, limits.padded(groups.bounds()[group]), limits))
+        };
+        let (indices, starts, (mut batches, dropped)) = match (order, pad_to) {
+            (Order::Sorted, _) => {
+                let (indices, starts) = sorted::<L, I>(items, groups, counts, threads, interrupt)?;
+                let length = |position: usize| items.tokens(indices[position].position());
+                let cut_sorted =
+                    |_, positions, batches: &mut Vec<Batch>| Ok(fill_sorted(batches, positions, length, limits));
+                let filled = match pad_to {
+                    PadTo::Longest => fill_groups(&starts[..=overlong], *last_batch, threads, &cut_sorted)?,
+                    PadTo::Boundary => fill_groups(&starts[..=overlong], *last_batch, threads, &cut_fixed)?,
+                };
+                (indices, starts, filled)
+            }
+            (_, PadTo::Boundary) => {
+                let (indices, starts) = grouped(items, groups, counts, bits, threads, I::new, interrupt)?;
+                let filled = fill_groups(&starts[..=overlong], *last_batch, threads, &cut_fixed)?;
+                (indices, starts, filled)
+            }
+            (_, PadTo::Longest) => {
+                let make = move |item| [I::new(item), I::new(items.tokens(item) as usize)];
+                let (pairs, starts) = grouped(items, groups, counts, bits, threads, make, interrupt)?;
+                let cut = |_, positions: Range<usize>, batches: &mut Vec<Batch>| {
+                    fill_longest(batches, positions.start, &pairs[positions], limits, interrupt)
+                };
+                let filled = fill_groups(&starts[..=overlong], *last_batch, threads, &cut)?;
+                (firsts(pairs), starts, filled)
+            }
+        };
+        accounts.dropped += dropped;
+        if settings.overlong == Overlong::Alone {
+            for (position, index) in indices.iter().enumerate().skip(starts[overlong]) {
+                let padded_length = limits.padded(items.tokens(index.position()));
+                batches.push(Batch { start: position as u64, size: 1, padded_length });
             }
         }
-        if self.settings.overlong == Overlong::Alone {
-            for position in starts[self.groups.bounds().len()]..indices.len() as u64 {
-                let padded_length = limits.padded(length(indices[position as usize].position()));
-                batches.push(Batch { start: position, size: 1, padded_length });
-            }
-        }
-        batches
+        Ok((indices, batches))
     }
 
     /// The padded length of a batch that was cut out of another.
-    fn padded<I: Index>(&self, batch: Batch, indices: &[I], length: impl Fn(usize) -> u32) -> u32 {
+    fn padded<L: Length, I: Index>(&self, batch: Batch, indices: &[I], items: Items<'_, L>) -> u32 {
         if self.layout.pad_to == PadTo::Boundary {
             return batch.padded_length;
         }
         let samples = &indices[batch.start as usize..][..batch.size as usize];
-        let longest = samples.iter().map(|index| length(index.position())).max();
+        let longest = samples.iter().map(|index| items.tokens(index.position())).max();
         self.layout.limits.padded(longest.unwrap_or(1))
     }
+}
+
+/// The first of each pair, in the memory of the pairs.
+fn firsts<I: Index>(pairs: Vec<[I; 2]>) -> Vec<I> {
+    let n = pairs.len();
+    let mut flat = pairs.into_flattened();
+    for i in 1..n {
+        flat[i] = flat[2 * i];
+    }
+    flat.truncate(n);
+    flat.shrink_to_fit();
+    flat
+}
+
+/// What samples are grouped by, up to the longest length that is not over-long.
+fn groups(layout: &Padded) -> Result<Buckets> {
+    let buckets = Buckets::new(layout.boundaries.clone())?;
+    let limit = layout.limits.longest().min(buckets.longest());
+    if layout.pad_to == PadTo::Boundary {
+        check_bounds_fit(layout)?;
+    }
+    let one_group =
+        layout.order == Order::Shuffled || (layout.order == Order::Sorted && layout.pad_to == PadTo::Longest);
+    let shorter = buckets.bounds().iter().copied().filter(|&bound| bound < limit && !one_group);
+    Buckets::new(shorter.chain([limit]).collect())
 }
 
 /// Fixed shapes need every bound to fit the budget.

@@ -136,7 +136,8 @@ impl Lanes {
     }
 
     /// One 32-bit draw from every generator.
-    #[inline]
+    #[inline(always)]
+    #[expect(clippy::inline_always, reason = "compiled once for each instruction set")]
     pub fn draw(&mut self) -> [u32; LANES] {
         let mut drawn = [0; LANES];
         let [a, b, c, d] = &mut self.state;

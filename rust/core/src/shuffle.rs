@@ -5,6 +5,7 @@
 //! Cost: about 1 ns an item in the second-level cache; large slices are first scattered into bins (see `scatter`).
 //! Source: Fisher-Yates as in Knuth, TAOCP 2, algorithm 3.4.2P; Lemire, ACM TOMACS 29 (2019).
 
+use crate::raw::{Work, prefetch, swap_lanes, widest};
 use crate::rng::{Key, LANES, Lanes, Words};
 
 /// Where the words for redraws and for the last few items start: past the ones that seed the lanes.
@@ -12,6 +13,31 @@ const SCALAR_PART: u64 = 1 << 20;
 
 /// Shuffle `items` uniformly with the bits of `key`.
 pub fn shuffle<T: Copy>(items: &mut [T], key: Key) {
+    shuffle_ahead(items, &[], key);
+}
+
+/// [`shuffle`], while `next` is brought into the cache: what will be shuffled after.
+pub(crate) fn shuffle_ahead<T: Copy>(items: &mut [T], next: &[T], key: Key) {
+    widest(FisherYates { items, next, key });
+}
+
+struct FisherYates<'a, T> {
+    items: &'a mut [T],
+    next: &'a [T],
+    key: Key,
+}
+
+impl<T: Copy> Work for FisherYates<'_, T> {
+    #[inline(always)]
+    #[expect(clippy::inline_always, reason = "compiled once for each instruction set")]
+    fn run(self) {
+        fisher_yates(self.items, self.next, self.key);
+    }
+}
+
+#[inline(always)]
+#[expect(clippy::inline_always, reason = "compiled once for each instruction set")]
+fn fisher_yates<T: Copy>(items: &mut [T], next: &[T], key: Key) {
     let mut scalar = Words::new(key.child(SCALAR_PART));
     let mut left = items.len();
     while left > u32::MAX as usize {
@@ -21,11 +47,13 @@ pub fn shuffle<T: Copy>(items: &mut [T], key: Key) {
     }
     if left > LANES {
         let mut lanes = Lanes::new(key);
+        let mut ahead = next[..next.len().min(left)].chunks(LANES);
         while left > LANES {
-            let chosen = choose(&mut lanes, &mut scalar, left as u32);
-            for (lane, &other) in chosen.iter().enumerate() {
-                items.swap(left - 1 - lane, other as usize);
+            if let Some(items) = ahead.next() {
+                items.iter().step_by((64 / size_of::<T>().max(1)).max(1)).for_each(prefetch);
             }
+            let chosen = choose(&mut lanes, &mut scalar, left as u32);
+            swap_lanes(items, left, &chosen);
             left -= LANES;
         }
     }
@@ -37,7 +65,8 @@ pub fn shuffle<T: Copy>(items: &mut [T], key: Key) {
 }
 
 /// One uniform choice below each of `left`, `left - 1`, ..., `left - 15`.
-#[inline]
+#[inline(always)]
+#[expect(clippy::inline_always, reason = "compiled once for each instruction set")]
 fn choose(lanes: &mut Lanes, scalar: &mut Words, left: u32) -> [u32; LANES] {
     let drawn = lanes.draw();
     let (mut chosen, mut low) = ([0; LANES], [0; LANES]);

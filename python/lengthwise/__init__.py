@@ -10,11 +10,13 @@ from lengthwise.layouts import Padded
 from lengthwise.lengths import Inspection, Lengths, LengthsInfo, inspect, read_lengths
 from lengthwise.packed import Packed
 from lengthwise.packing import Packs, pack
+from lengthwise.padding_curve import PaddingCurve, padding_curve
 from lengthwise.plan import Plan
 from lengthwise.plan_file import read_plan
 from lengthwise.planner import Planner
 from lengthwise.sources.suspicion import LengthwiseWarning
 from lengthwise.speed import SpeedModel
+from lengthwise.stripes import Stripes, optimal_stripes
 from lengthwise.summary import Mixing, Summary
 
 __all__ = [
@@ -32,10 +34,12 @@ __all__ = [
     "Packed",
     "Packs",
     "Padded",
+    "PaddingCurve",
     "Parts",
     "Plan",
     "Planner",
     "SpeedModel",
+    "Stripes",
     "Summary",
     "__version__",
     "balance",
@@ -43,7 +47,9 @@ __all__ = [
     "describe",
     "inspect",
     "optimal_boundaries",
+    "optimal_stripes",
     "pack",
+    "padding_curve",
     "read_lengths",
     "read_plan",
     "solve_boundaries",

@@ -155,6 +155,11 @@ def fingerprint(lengths: Lengths) -> str:
     """32 hexadecimal digits that tell these lengths from others, whatever integers store them."""
 
 def histogram(lengths: Lengths) -> tuple[npt.NDArray[np.uint32], npt.NDArray[np.uint64]]: ...
+def stripes(
+    counts: npt.NDArray[np.uint64], costs: npt.NDArray[np.uint64], width: int, k: int
+) -> tuple[npt.NDArray[np.uint32], npt.NDArray[np.uint32], npt.NDArray[np.uint32], int, int]:
+    """The cheapest `k` cells in stripes of rows; rows and columns are counted from 1."""
+
 def real_tokens(
     table: tuple[npt.NDArray[np.uint32] | npt.NDArray[np.uint64], npt.NDArray[np.int64], npt.NDArray[np.uint32]],
     lengths: Lengths,

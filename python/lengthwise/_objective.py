@@ -83,7 +83,7 @@ class Objective:
         bounds, counts = candidates.arrays()
         values = _evaluate(objective, bounds)
         least = float(np.dot(values.astype(np.float64), counts.astype(np.float64)))
-        costs, scale = _as_integers(values, float(counts.sum()))
+        costs, scale = as_integers(values, float(counts.sum()))
         return cls("cost", costs, scale, limits.numbers("cost"), least)
 
     def price(self, overhead: float | None) -> int:
@@ -124,9 +124,9 @@ def _evaluate(objective: Any, bounds: npt.NDArray[np.uint32]) -> npt.NDArray[Any
     return values
 
 
-def _as_integers(values: npt.NDArray[Any], samples: float) -> tuple[npt.NDArray[np.uint64], int]:
+def as_integers(values: npt.NDArray[Any], samples: float) -> tuple[npt.NDArray[np.uint64], int]:
     """Costs in fixed point, with as many bits as sums of 64 bits leave, and how many bits are fractional."""
-    largest = values[-1]
+    largest = values.flat[-1]
     if values.dtype.kind in "iu" and int(largest) < EXACT:
         return values.astype(np.uint64), 0
     # Sums of up to 2**60 take the fast arithmetic of the core; frexp gives the exponent without rounding.

@@ -1,6 +1,6 @@
 //! Histograms and boundaries.
 
-use lengthwise_core::boundaries::{self, Constraints, Number, Objective, Solution};
+use lengthwise_core::boundaries::{self, Constraints, Number, Objective, Plane, Solution};
 use lengthwise_core::{Histogram, Limits};
 use numpy::{IntoPyArray, PyArray1, PyReadonlyArray1};
 use pyo3::prelude::*;
@@ -12,6 +12,8 @@ use crate::enter::{LengthwiseError, enter};
 type Counted<'py> = (Bound<'py, PyArray1<u32>>, Bound<'py, PyArray1<u64>>);
 /// Boundaries, samples in each bucket, cost, lower bound.
 type Solved<'py> = (Bound<'py, PyArray1<u32>>, Bound<'py, PyArray1<u64>>, i128, Option<i128>);
+/// The row where each stripe ends, how many cells it has, the columns where they end, cost, lower bound.
+type Striped<'py> = (Bound<'py, PyArray1<u32>>, Bound<'py, PyArray1<u32>>, Bound<'py, PyArray1<u32>>, i128, i128);
 /// `max_tokens`, `max_samples`, `multiple_of`, `samples_multiple_of`.
 type LimitNumbers = (u64, u32, u32, u32);
 
@@ -20,6 +22,23 @@ pub(crate) fn histogram<'py>(py: Python<'py>, lengths: Lengths<'py>) -> PyResult
     let counted = with_lengths!(&lengths, slice => enter(py, |interrupt| Histogram::of(slice, interrupt)))?;
     let (lengths, counts) = counted.into_parts();
     Ok((lengths.into_pyarray(py), counts.into_pyarray(py)))
+}
+
+/// The cheapest `k` cells in stripes of rows; rows and columns are counted from 1.
+#[pyfunction]
+pub(crate) fn stripes<'py>(
+    py: Python<'py>,
+    counts: PyReadonlyArray1<'py, u64>,
+    costs: PyReadonlyArray1<'py, u64>,
+    width: usize,
+    k: usize,
+) -> PyResult<Striped<'py>> {
+    let plane = Plane { counts: counts.as_slice()?, costs: costs.as_slice()?, width };
+    let found = enter(py, |interrupt| plane.stripes(k, interrupt))?;
+    let rows = PyArray1::from_iter(py, found.stripes.iter().map(|(end, _)| *end));
+    let sizes = PyArray1::from_iter(py, found.stripes.iter().map(|(_, cells)| cells.len() as u32));
+    let columns: Vec<u32> = found.stripes.iter().flat_map(|(_, cells)| cells.iter().copied()).collect();
+    Ok((rows, sizes, columns.into_pyarray(py), found.cost, found.lower_bound))
 }
 
 /// Where boundaries may lie; every question about boundaries is asked of it.

@@ -25,7 +25,7 @@ mod _core {
     #[pymodule_export]
     use crate::balance::balance;
     #[pymodule_export]
-    use crate::boundaries::{Candidates, histogram};
+    use crate::boundaries::{Candidates, histogram, stripes};
     #[pymodule_export]
     use crate::enter::LengthwiseError;
     #[pymodule_export]

@@ -17,6 +17,7 @@ mod longest;
 mod monge;
 mod objective;
 mod search;
+mod stripes;
 #[cfg(test)]
 mod tests;
 mod total;
@@ -26,6 +27,7 @@ pub use candidates::Candidates;
 pub use constraints::Constraints;
 pub use grid::LIMIT as GRID_LIMIT;
 pub use objective::{Objective, curve, optimal};
+pub use stripes::{Plane, Stripes};
 
 /// How many boundaries to choose.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -9,7 +9,7 @@ use super::{Candidates, Number, Solution};
 use crate::{Error, Interrupt, Result};
 
 /// Up to this total cost, 64 bits hold every doubled cost with its charges.
-const NARROW_LIMIT: i128 = 1 << 60;
+pub(super) const NARROW_LIMIT: i128 = 1 << 60;
 /// Candidates below which a coarse first search does not pay.
 const COARSE_FROM: usize = 2048;
 /// Candidates that a coarse search keeps, at least and for every boundary asked for.
@@ -188,7 +188,7 @@ fn coarse_guess<T: Total>(below: &[i64], costs: &[u64], k: usize, interrupt: Int
 }
 
 /// The paths of one bucket and of a bucket for each candidate.
-fn extremes<T: Total>(below: &[i64], costs: &[u64]) -> (Path<T>, Path<T>) {
+pub(super) fn extremes<T: Total>(below: &[i64], costs: &[u64]) -> (Path<T>, Path<T>) {
     let most = costs.len();
     let one = Path { ends: vec![most as u32], charge: T::ZERO, dual: T::of(below[most], 2 * costs[most - 1]) };
     let each = below.windows(2).zip(costs).map(|(pair, &cost)| T::of(pair[1] - pair[0], 2 * cost));

@@ -2,6 +2,7 @@
 
 mod constrained;
 mod objectives;
+mod striped;
 
 use proptest::prelude::*;
 

@@ -97,7 +97,7 @@ def test_bad_input(first: Any, second: Any, k: int, options: dict[str, Any], mes
 
 
 def test_samples_outside_are_named() -> None:
-    stripes = lw.optimal_stripes([10, 11, 30, 31], [5, 40, 6, 50], 4)
-    for pair in ((32, 5), (31, 51), (10, 41)):
+    stripes = lw.optimal_stripes([10, 11, 10, 11, 30, 31], [5, 5, 40, 40, 6, 50], 4)
+    for pair in ((32, 5), (31, 51), (10, 41), (30, 20)):
         with pytest.raises(LengthwiseError, match=f"sample 1 is {pair[0]} by {pair[1]}"):
             stripes.cell_of([10, pair[0]], [5, pair[1]])

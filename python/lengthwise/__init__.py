@@ -4,13 +4,13 @@ from lengthwise._core import LengthwiseError, __version__
 from lengthwise.balancing import Parts, balance
 from lengthwise.boundaries import Auto, BoundarySolution, optimal_boundaries, solve_boundaries
 from lengthwise.compare import Comparison, compare
+from lengthwise.curve import PaddingCurve, padding_curve
 from lengthwise.describe import Distribution, describe
 from lengthwise.histogram import Histogram
 from lengthwise.layouts import Padded
 from lengthwise.lengths import Inspection, Lengths, LengthsInfo, inspect, read_lengths
 from lengthwise.packed import Packed
 from lengthwise.packing import Packs, pack
-from lengthwise.padding_curve import PaddingCurve, padding_curve
 from lengthwise.plan import Plan
 from lengthwise.plan_file import read_plan
 from lengthwise.planner import Planner

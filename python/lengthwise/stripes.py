@@ -56,10 +56,11 @@ class Stripes:
         return f"<table><caption>padding {self.padding:.2%}</caption>{head}{rows}</table>"
 
     def cell_of(self, first: Any, second: Any) -> npt.NDArray[np.uint32]:
-        """Return uint32[n]: the cell of every sample, a row of `shapes`.
+        """Return uint32[n]: the cell of every sample, a row of `shapes`, by its first length and then its second.
 
         Raises:
-            LengthwiseError: a sample that fits no cell, or arrays of different sizes.
+            LengthwiseError: a sample that fits no cell of its stripe (one that the stripes were not made for), or arrays
+                of different sizes.
         """
         return _cells(self.shapes, *_pair(first, second))
 
@@ -93,11 +94,11 @@ def optimal_stripes(
 
     Examples:
         >>> import lengthwise as lw
-        >>> stripes = lw.optimal_stripes([10, 11, 30, 31], [5, 40, 6, 50], 4)
+        >>> stripes = lw.optimal_stripes([10, 11, 10, 11, 30, 31], [5, 5, 40, 40, 6, 50], 4)
         >>> stripes
-        Stripes(4 cells in 2 stripes, padding 1.09%)
+        Stripes(4 cells in 3 stripes, padding 0.80%)
         >>> stripes.shapes.tolist()
-        [[11, 5], [11, 40], [31, 6], [31, 50]]
+        [[11, 5], [11, 40], [30, 6], [31, 50]]
         >>> stripes.cell_of([9, 31], [20, 20])
         array([1, 3], dtype=uint32)
     """

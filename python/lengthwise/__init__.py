@@ -9,6 +9,7 @@ from lengthwise.describe import Distribution, describe
 from lengthwise.histogram import Histogram
 from lengthwise.layouts import Padded
 from lengthwise.lengths import Inspection, Lengths, LengthsInfo, inspect, read_lengths
+from lengthwise.loss import batch_targets, batch_weights, target_weights
 from lengthwise.packed import Packed
 from lengthwise.packing import Packs, pack
 from lengthwise.plan import Plan
@@ -43,6 +44,8 @@ __all__ = [
     "Summary",
     "__version__",
     "balance",
+    "batch_targets",
+    "batch_weights",
     "compare",
     "describe",
     "inspect",
@@ -53,4 +56,5 @@ __all__ = [
     "read_lengths",
     "read_plan",
     "solve_boundaries",
+    "target_weights",
 ]

@@ -18,6 +18,7 @@ from lengthwise.planner import Planner
 from lengthwise.sources.suspicion import LengthwiseWarning
 from lengthwise.speed import SpeedModel
 from lengthwise.stripes import Stripes, optimal_stripes
+from lengthwise.stream_packer import StreamPacker
 from lengthwise.summary import Mixing, Summary
 
 __all__ = [
@@ -41,6 +42,7 @@ __all__ = [
     "Planner",
     "SpeedModel",
     "Stripes",
+    "StreamPacker",
     "Summary",
     "__version__",
     "balance",

@@ -99,6 +99,22 @@ class PackedPlanner:
     def lower_bound(self) -> int: ...
 
 @final
+class StreamPacker:
+    """Packs a stream of lengths in bounded memory."""
+
+    def __new__(cls, *, capacity: int, open_packs: int, max_samples: int, multiple_of: int) -> StreamPacker: ...
+    def extend(self, lengths: Lengths) -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.int64]]: ...
+    def finish(self) -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.int64]]: ...
+    def state(self) -> tuple[npt.NDArray[np.uint32], npt.NDArray[np.int64], npt.NDArray[np.uint64], int]: ...
+    def resume(
+        self,
+        fills: npt.NDArray[np.uint32],
+        offsets: npt.NDArray[np.int64],
+        samples: npt.NDArray[np.uint64],
+        next: int,
+    ) -> None: ...
+
+@final
 class PaddedPlanner:
     """Everything about the epochs of one layout over one set of lengths that is the same in each."""
 

@@ -14,6 +14,7 @@ mod measure;
 mod pack;
 mod plan;
 mod steps;
+mod stream;
 
 use pyo3::prelude::*;
 
@@ -38,6 +39,7 @@ mod _core {
     use crate::plan::{PaddedPlanner, fingerprint};
     #[pymodule_export]
     use crate::steps::{arrange, of_one_shape};
+    use crate::stream::StreamPacker;
 
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {

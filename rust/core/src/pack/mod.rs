@@ -18,6 +18,7 @@ mod optimal;
 mod recipe;
 mod rooms;
 mod solve;
+mod stream;
 mod worst_fit;
 
 #[cfg(test)]
@@ -26,3 +27,4 @@ mod tests;
 pub use emit::Rows;
 pub use layout::{PackedPlanner, PadPack};
 pub use solve::{Method, PackOptions, Packer, Packs};
+pub use stream::{Closed, MOST_OPEN, StreamOptions, StreamPacker};

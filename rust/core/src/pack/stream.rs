@@ -111,7 +111,9 @@ impl StreamPacker {
                 "state is not that of a stream with these options; use the options that made it",
             ));
         }
-        fills.iter().for_each(|&fill| packer.levels[(fill >> packer.shift) as usize] += 1);
+        for &fill in &fills {
+            packer.levels[(fill >> packer.shift) as usize] += 1;
+        }
         (packer.fills, packer.contents, packer.next) = (fills, contents, next);
         Ok(packer)
     }
@@ -156,17 +158,13 @@ impl StreamPacker {
     pub fn add(&mut self, units: u32, closed: &mut Closed) {
         let number = self.next;
         self.next += 1;
-        let place = self.place(units);
-        let place = match place {
-            Some(place) => {
-                self.move_level(self.fills[place], -1);
-                place
-            }
-            None => {
-                self.fills.push(0);
-                self.contents.push(self.spare.pop().unwrap_or_default());
-                self.fills.len() - 1
-            }
+        let place = if let Some(place) = self.place(units) {
+            self.move_level(self.fills[place], -1);
+            place
+        } else {
+            self.fills.push(0);
+            self.contents.push(self.spare.pop().unwrap_or_default());
+            self.fills.len() - 1
         };
         self.fills[place] += units;
         self.contents[place].push(number);
@@ -200,7 +198,9 @@ impl StreamPacker {
                 None => merged.push((fill, samples)),
             }
         }
-        merged.iter().for_each(|(_, samples)| closed.push(samples));
+        for (_, samples) in &merged {
+            closed.push(samples);
+        }
         self.fills.clear();
         self.contents.clear();
         self.levels.fill(0);
@@ -220,18 +220,22 @@ impl StreamPacker {
             if after > self.capacity { i64::MAX } else { change << 32 | i64::from(self.capacity - fill) }
         };
         // Four at a time: a single running minimum would make each look wait for the one before.
-        let (fours, rest) = self.fills.as_chunks::<4>();
-        let mut least = [i64::MAX; 4];
+        let fours = self.fills.chunks_exact(4);
+        let rest = fours.remainder().iter().map(|&fill| key(fill)).min().unwrap_or(i64::MAX);
+        let mut least = [rest, i64::MAX, i64::MAX, i64::MAX];
         for four in fours {
             for (least, &fill) in least.iter_mut().zip(four) {
                 *least = (*least).min(key(fill));
             }
         }
-        let least = least.into_iter().chain(rest.iter().map(|&fill| key(fill))).min()?;
+        let least = least.into_iter().min()?;
         // A new pack changes the sum by 2 N(s) + 1, an old one by 2 (N(h + s) - N(h)) + 2.
         let opened = if units == self.capacity { 0 } else { level(units) };
-        let found = self.capacity - (least as u32 & u32::MAX);
-        (least >> 32 < opened).then(|| self.fills.iter().position(|&fill| fill == found))?
+        if least >> 32 >= opened {
+            return None;
+        }
+        let found = self.capacity - least as u32;
+        self.fills.iter().position(|&fill| fill == found)
     }
 
     #[inline]
@@ -254,10 +258,12 @@ mod tests {
 
     use super::*;
 
+    type Pack = (u32, Vec<u64>);
+
     /// The rule as it is written: try every level, count all squares.
     fn naive(lengths: &[u32], capacity: u32, open: usize) -> Vec<Vec<u64>> {
-        let (mut packs, mut closed): (Vec<(u32, Vec<u64>)>, Vec<Vec<u64>>) = (vec![], vec![]);
-        let squares = |packs: &[(u32, Vec<u64>)]| -> i64 {
+        let (mut packs, mut closed): (Vec<Pack>, Vec<Vec<u64>>) = (vec![], vec![]);
+        let squares = |packs: &[Pack]| -> i64 {
             (1..capacity).map(|level| (packs.iter().filter(|pack| pack.0 == level).count() as i64).pow(2)).sum()
         };
         for (number, &length) in lengths.iter().enumerate() {

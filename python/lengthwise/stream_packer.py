@@ -54,7 +54,7 @@ class StreamPacker:
     The rule is Sum of Squares (Csirik, Johnson, Kenyon, Orlin, Shor and Weber, JACM 53, 2006): it keeps the open packs
     spread over all levels, so that the next sample nearly always completes one. When there are too many, the fullest is
     closed; they are never flushed together. On lengths with many short samples packs are 99.9 % full with 16 open bins
-    and 99.98 % with 64; where a pack holds only a few samples, more open bins are needed (the story's 3.9 a pack: 99.0 %
+    and 99.98 % with 64; where few samples fill a pack, more open bins are needed (the story, 3.9 samples a pack: 99.0 %
     with 64, 99.97 % with 1,024).
 
     Args:

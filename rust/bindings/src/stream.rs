@@ -8,9 +8,6 @@ use pyo3::prelude::*;
 use crate::arrays::{Lengths, with_lengths};
 use crate::enter::{LengthwiseError, enter};
 
-/// Samples between two looks for an interrupt.
-const CHUNK: usize = 1 << 14;
-
 /// Packs a stream of lengths in bounded memory.
 #[pyclass(module = "lengthwise._core")]
 pub(crate) struct StreamPacker {
@@ -32,24 +29,7 @@ impl StreamPacker {
     /// Put `lengths` into packs; all of them, or none where one is too long: (samples, offsets) of the finished packs.
     fn extend<'py>(&mut self, py: Python<'py>, lengths: Lengths<'py>) -> PyResult<ClosedArrays<'py>> {
         let inner = &mut self.inner;
-        let closed = with_lengths!(&lengths, slice => enter(py, move |interrupt| {
-            let units: Vec<u32> = slice
-                .iter()
-                .enumerate()
-                .map(|(index, &length)| inner.units(length.into(), index))
-                .collect::<Result<_, _>>()?;
-            // An interrupt must not leave half of the samples packed.
-            let before = inner.clone();
-            let mut closed = Closed::default();
-            for chunk in units.chunks(CHUNK) {
-                if let Err(error) = interrupt.check() {
-                    *inner = before;
-                    return Err(error);
-                }
-                chunk.iter().for_each(|&units| inner.add(units, &mut closed));
-            }
-            Ok(closed)
-        }))?;
+        let closed = with_lengths!(&lengths, slice => enter(py, |interrupt| inner.extend(slice, interrupt)))?;
         Ok(hand_over(py, closed))
     }
 

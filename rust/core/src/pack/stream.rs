@@ -10,10 +10,13 @@
 //! ordinary lengths; above decreasing best fit where small samples are missing.
 //! Source: Csirik, Johnson, Kenyon, Orlin, Shor, Weber, "On the Sum-of-Squares algorithm for bin packing", JACM 53 (2006).
 
-use crate::{Error, MAX_LENGTH, Result};
+use crate::{Error, Interrupt, Length, MAX_LENGTH, Result};
 
 /// Levels that have a counter of their own, at most.
 const LEVELS: u32 = 1 << 20;
+
+/// Samples between two looks for an interrupt.
+const CHUNK: usize = 1 << 14;
 
 /// The most open packs that can be asked for.
 pub const MOST_OPEN: u32 = 1 << 14;
@@ -140,7 +143,8 @@ impl StreamPacker {
     ///
     /// # Errors
     /// [`Error::Invalid`] for one that is longer than a pack.
-    pub fn units(&self, length: u32, index: usize) -> Result<u32> {
+    #[inline]
+    fn units(&self, length: u32, index: usize) -> Result<u32> {
         let units = length.div_ceil(self.options.multiple_of);
         if units <= self.capacity {
             return Ok(units);
@@ -153,9 +157,31 @@ impl StreamPacker {
         )))
     }
 
+    /// Put the next samples into packs: all of them, or none where one is too long or the caller interrupts.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`] for a sample that is longer than a pack; the caller's interrupt.
+    pub fn extend<L: Length>(&mut self, lengths: &[L], interrupt: Interrupt<'_>) -> Result<Closed> {
+        for (index, &length) in lengths.iter().enumerate() {
+            self.units(length.into(), index)?;
+        }
+        let (before, mut closed) = (self.clone(), Closed::default());
+        for (chunk, lengths) in lengths.chunks(CHUNK).enumerate() {
+            if let Err(error) = interrupt.check() {
+                *self = before;
+                return Err(error);
+            }
+            for (index, &length) in lengths.iter().enumerate() {
+                let units = self.units(length.into(), chunk * CHUNK + index)?;
+                self.add(units, &mut closed);
+            }
+        }
+        Ok(closed)
+    }
+
     /// Put the next sample, of `units`, into a pack; at most one pack is finished by it.
     #[inline]
-    pub fn add(&mut self, units: u32, closed: &mut Closed) {
+    pub(super) fn add(&mut self, units: u32, closed: &mut Closed) {
         let number = self.next;
         self.next += 1;
         let place = if let Some(place) = self.place(units) {

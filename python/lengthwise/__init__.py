@@ -3,6 +3,7 @@
 from lengthwise._core import LengthwiseError, __version__
 from lengthwise.balancing import Parts, balance
 from lengthwise.boundaries import Auto, BoundarySolution, optimal_boundaries, solve_boundaries
+from lengthwise.chunks import ChunkPlan, plan_chunks
 from lengthwise.compare import Comparison, compare
 from lengthwise.curve import PaddingCurve, padding_curve
 from lengthwise.describe import Distribution, describe
@@ -24,6 +25,7 @@ from lengthwise.summary import Mixing, Summary
 __all__ = [
     "Auto",
     "BoundarySolution",
+    "ChunkPlan",
     "Comparison",
     "Distribution",
     "Histogram",
@@ -55,6 +57,7 @@ __all__ = [
     "optimal_stripes",
     "pack",
     "padding_curve",
+    "plan_chunks",
     "read_lengths",
     "read_plan",
     "solve_boundaries",

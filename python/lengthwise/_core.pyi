@@ -114,6 +114,10 @@ class StreamPacker:
         next: int,
     ) -> None: ...
 
+def plan_chunks(
+    lengths: Lengths, max_tokens: int, chunk: int
+) -> tuple[npt.NDArray[np.uint32], npt.NDArray[np.uint32], npt.NDArray[np.int64], int]: ...
+
 @final
 class PaddedPlanner:
     """Everything about the epochs of one layout over one set of lengths that is the same in each."""

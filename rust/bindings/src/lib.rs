@@ -8,6 +8,7 @@
 mod arrays;
 mod balance;
 mod boundaries;
+mod chunks;
 mod enter;
 mod levels;
 mod measure;
@@ -27,6 +28,8 @@ mod _core {
     use crate::balance::balance;
     #[pymodule_export]
     use crate::boundaries::{Candidates, histogram, stripes};
+    #[pymodule_export]
+    use crate::chunks::plan_chunks;
     #[pymodule_export]
     use crate::enter::LengthwiseError;
     #[pymodule_export]

@@ -8,6 +8,7 @@ mod batch;
 pub mod boundaries;
 mod bucket;
 mod classify;
+mod chunks;
 mod error;
 mod fill;
 mod fingerprint;
@@ -34,6 +35,7 @@ pub mod steps;
 
 pub use batch::Batch;
 pub use bucket::Buckets;
+pub use chunks::{Chunks, plan_chunks};
 pub use error::{Error, Result};
 pub use fill::LastBatch;
 pub use fingerprint::fingerprint;

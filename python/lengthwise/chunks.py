@@ -67,8 +67,8 @@ class ChunkPlan:
 def plan_chunks(lengths: Any, max_tokens: int, chunk: int) -> ChunkPlan:
     """Cut samples into pieces of `chunk` tokens and run them in consecutive steps, each filled to a token budget.
 
-    The pieces of a sample run in order, one in each step from its first to its last, so that a state can be carried from
-    step to step. Long samples start first, so that the last steps are full too.
+    The pieces of a sample run in order, one in each step from its first to its last, so that a state can be carried
+    from step to step. Long samples start first, so that the last steps are full too.
 
     Args:
         lengths: integers[n], in tokens. A sample of length 0 has one piece, which is empty.

@@ -42,6 +42,7 @@ mod _core {
     use crate::plan::{PaddedPlanner, fingerprint};
     #[pymodule_export]
     use crate::steps::{arrange, of_one_shape};
+    #[pymodule_export]
     use crate::stream::StreamPacker;
 
     #[pymodule_init]

@@ -18,8 +18,8 @@ from lengthwise.plan_file import read_plan
 from lengthwise.planner import Planner
 from lengthwise.sources.suspicion import LengthwiseWarning
 from lengthwise.speed import SpeedModel
-from lengthwise.stripes import Stripes, optimal_stripes
 from lengthwise.stream_packer import StreamPacker
+from lengthwise.stripes import Stripes, optimal_stripes
 from lengthwise.summary import Mixing, Summary
 
 __all__ = [
@@ -43,8 +43,8 @@ __all__ = [
     "Plan",
     "Planner",
     "SpeedModel",
-    "Stripes",
     "StreamPacker",
+    "Stripes",
     "Summary",
     "__version__",
     "balance",

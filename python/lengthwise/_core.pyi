@@ -171,6 +171,9 @@ def fill_from_levels(
     max_definition: int,
     element: int,
 ) -> int: ...
+def fill_from_offsets(
+    out: npt.NDArray[np.uint32], offsets: npt.NDArray[np.int32] | npt.NDArray[np.int64]
+) -> None: ...
 def fingerprint(lengths: Lengths) -> str:
     """32 hexadecimal digits that tell these lengths from others, whatever integers store them."""
 

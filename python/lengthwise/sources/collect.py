@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 import numpy as np
 
 from lengthwise._arrays import MAX_LENGTH
-from lengthwise._core import LengthwiseError
+from lengthwise._core import LengthwiseError, fill_from_offsets
 from lengthwise.sources.base import reading
 
 if TYPE_CHECKING:
@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
 #: Rows that are converted at a time: small enough for the cache, large enough to forget the cost of a call.
 BLOCK: Final = 1 << 17
+#: Lists in at most so many chunks are measured one chunk at a time.
+FEW_CHUNKS: Final = 32
 ADVICE: Final = "it may be damaged: write it again"
 
 
@@ -89,7 +91,7 @@ def blocks(part: Any, where: str, start: int = 0) -> Iterator[Column]:
         measured = _measured(part.slice(offset, BLOCK), where)
         with reading(where, ADVICE):
             nulls = np.flatnonzero(measured.is_null().to_numpy()) if measured.null_count else none
-            values = _as_numpy((measured.fill_null(0) if measured.null_count else measured).combine_chunks())
+            values = as_numpy((measured.fill_null(0) if measured.null_count else measured).combine_chunks())
         yield Column(checked(values, where, start + offset), nulls)
 
 
@@ -114,6 +116,9 @@ def checked(values: npt.NDArray[Any], where: str, start: int) -> npt.NDArray[Any
         )
     if values.size == 0:
         return values
+    # Seen as unsigned, negative numbers are the largest of all: one pass finds both kinds of wrong ones.
+    if int(values.view(f"u{values.dtype.itemsize}").max()) <= min(MAX_LENGTH, np.iinfo(values.dtype).max):
+        return values
     if values.dtype.kind == "i" and int(values.min()) < 0:
         index = int(np.argmax(values < 0))
         raise LengthwiseError(f"row {start + index} of {where} has length {values[index]}; lengths cannot be negative")
@@ -129,15 +134,19 @@ def _view(part: Any, where: str) -> npt.NDArray[Any] | None:
     """Return the lengths of a part that one chunk holds, in the type that is stored; None where it takes a copy."""
     if isinstance(part, np.ndarray):
         return checked(part, where, 0).view() if part.flags.c_contiguous and part.dtype.isnative else None
+    if _has_offsets(part):
+        return _differences(part, where)
     measured = _measured(part, where)
-    if measured.num_chunks != 1 or measured.null_count:
+    # Sizes of lists that pyarrow has just made are joined as they are; what is stored in several chunks is narrowed.
+    sizes = measured.type != part.type and measured.type.bit_width == 32
+    if measured.null_count or (measured.num_chunks != 1 and not sizes):
         return None
     with reading(where, ADVICE):
-        values = checked(_as_numpy(measured.chunk(0)), where, 0)
-    return values.view(np.uint32) if values.dtype == np.int32 and not _is_stored(part) else values
+        values = checked(as_numpy(measured.combine_chunks()), where, 0)
+    return values.view(np.uint32) if sizes else values
 
 
-def _as_numpy(array: Any) -> npt.NDArray[Any]:
+def as_numpy(array: Any) -> npt.NDArray[Any]:
     """Return an Arrow array of integers without nulls as the same memory.
 
     Arrow's own `to_numpy` imports pandas where that is installed, which takes longer than to read a million lengths.
@@ -145,10 +154,28 @@ def _as_numpy(array: Any) -> npt.NDArray[Any]:
     return np.from_dlpack(array)
 
 
-def _is_stored(part: Any) -> bool:
+def _has_offsets(part: Any) -> bool:
     import pyarrow as pa
 
-    return bool(pa.types.is_integer(part.type))
+    types = (pa.types.is_list(part.type), pa.types.is_large_list(part.type))
+    return any(types) and isinstance(part, pa.ChunkedArray) and part.num_chunks <= FEW_CHUNKS
+
+
+def _differences(part: Any, where: str) -> npt.NDArray[np.uint32] | None:
+    """Return the differences of the offsets, checked in the same pass; None where some are no lengths, or null."""
+    with reading(where, ADVICE):
+        part.validate()
+        if part.null_count:
+            return None
+        out = np.empty(len(part), np.uint32)
+        start = 0
+        for chunk in part.chunks:
+            try:
+                fill_from_offsets(out[start : start + len(chunk)], as_numpy(chunk.offsets))
+            except LengthwiseError:
+                return None
+            start += len(chunk)
+    return out
 
 
 def _measured(part: Any, where: str) -> Any:

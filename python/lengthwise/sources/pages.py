@@ -4,7 +4,6 @@ A chunk is a series of pages, each with a header in Thrift's compact protocol. A
 version 2 they are not compressed, in version 1 the page is decompressed as a whole, which costs a tenth of decoding it.
 
 Source: https://parquet.apache.org/docs/file-format/data-pages/
-and https://github.com/apache/thrift/blob/master/doc/specs/thrift-compact-protocol.md
 """
 
 from __future__ import annotations
@@ -15,19 +14,18 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from lengthwise._core import LengthwiseError, fill_from_levels
+from lengthwise.sources.thrift import Reader
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
 #: What stands for a null row.
 NULL: Final = np.uint32(0xFFFFFFFF)
-#: Compression of a column chunk -> the codec's name in pyarrow, None where there is none.
-CODECS: Final = {"UNCOMPRESSED": None, "SNAPPY": "snappy", "GZIP": "gzip", "BROTLI": "brotli", "ZSTD": "zstd"}
 DATA_PAGE: Final = 0
 DATA_PAGE_V2: Final = 3
 RLE: Final = 3
-#: No column chunk has a page header longer than this that we could use.
-MAX_DEPTH: Final = 16
+#: Bytes; a header that is longer (by its statistics) is not worth reading.
+MAX_HEADER: Final = 1 << 20
 
 
 class UnusualPageError(Exception):
@@ -140,55 +138,5 @@ def _bytes(view: memoryview) -> npt.NDArray[np.uint8]:
 
 def _header(data: memoryview) -> tuple[dict[int, Any], int]:
     """Return the fields of a page header by number, and the bytes that it takes."""
-    reader = _Thrift(data[: 1 << 20])
+    reader = Reader(data[:MAX_HEADER])
     return reader.struct(), reader.at
-
-
-class _Thrift:
-    """The part of the compact protocol that page headers use; lists are skipped."""
-
-    def __init__(self, data: memoryview) -> None:
-        self.data = data
-        self.at = 0
-
-    def struct(self, depth: int = 0) -> dict[int, Any]:
-        if depth > MAX_DEPTH:
-            raise ValueError("a page header is nested too deeply")
-        fields: dict[int, Any] = {}
-        number = 0
-        while head := self._byte():
-            number = number + (head >> 4) if head >> 4 else self._signed()
-            fields[number] = self._value(head & 15, depth)
-        return fields
-
-    def _value(self, kind: int, depth: int) -> Any:
-        if kind in {1, 2}:
-            return kind == 1
-        if kind == 3:
-            return self._byte()
-        if kind in {4, 5, 6}:
-            return self._signed()
-        if kind in {7, 8}:
-            size = 8 if kind == 7 else self._unsigned()
-            self.at += size
-            return None
-        if kind == 12:
-            return self.struct(depth + 1)
-        raise UnusualPageError
-
-    def _byte(self) -> int:
-        self.at += 1
-        return self.data[self.at - 1]
-
-    def _unsigned(self) -> int:
-        value = 0
-        for shift in range(0, 70, 7):
-            byte = self._byte()
-            value |= (byte & 0x7F) << shift
-            if byte < 0x80:
-                return value
-        raise ValueError("a number in a page header takes more than 10 bytes")
-
-    def _signed(self) -> int:
-        value = self._unsigned()
-        return (value >> 1) ^ -(value & 1)

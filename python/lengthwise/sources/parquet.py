@@ -40,7 +40,7 @@ class ParquetSource(Source):
                 self.files.append(ParquetFile(item))
         self.rows = sum(file.rows for file in self.files)
         self.fields = schema_fields(self.files[0].schema) if items else []
-        self.reads_values = not all(file.lists for file in self.files)
+        self.reads_values = not all(file.footer.lists for file in self.files)
 
     def read(self, field: Field, skip: int = 0) -> Iterator[Any]:
         """Yield the column of each row group."""
@@ -79,10 +79,9 @@ class ParquetSource(Source):
         """Return bounds from the footers: a list column stores one entry a token and one for each list without any."""
         stored = 0
         for file in self.files:
-            entries = file.entries(field.path)
-            if entries is None:
+            if field.path not in file.footer.lists:
                 return None
-            stored += sum(entries)
+            stored += sum(file.footer.entries(field.path))
         return max(0, stored - (self.rows or 0)), stored
 
 

@@ -1,10 +1,35 @@
-//! Lengths of lists from the levels of Parquet pages.
+//! Lengths of lists from Arrow offsets and from the levels of Parquet pages.
 
 use lengthwise_core::levels::{self, Page};
+use lengthwise_core::offsets::{self, Offset};
 use numpy::{PyReadonlyArray1, PyReadwriteArray1};
 use pyo3::prelude::*;
 
 use crate::enter::enter;
+
+/// Offsets of lists or of large lists.
+#[derive(FromPyObject)]
+pub(crate) enum Offsets<'py> {
+    Narrow(PyReadonlyArray1<'py, i32>),
+    Wide(PyReadonlyArray1<'py, i64>),
+}
+
+#[pyfunction]
+pub(crate) fn fill_from_offsets(
+    py: Python<'_>,
+    mut out: PyReadwriteArray1<'_, u32>,
+    offsets: Offsets<'_>,
+) -> PyResult<()> {
+    let out = out.as_slice_mut()?;
+    match offsets {
+        Offsets::Narrow(offsets) => fill(py, out, offsets.as_slice()?),
+        Offsets::Wide(offsets) => fill(py, out, offsets.as_slice()?),
+    }
+}
+
+fn fill<O: Offset>(py: Python<'_>, out: &mut [u32], offsets: &[O]) -> PyResult<()> {
+    enter(py, |_| offsets::lengths(offsets, out))
+}
 
 #[pyfunction]
 #[expect(clippy::too_many_arguments, reason = "a page is what it is")]

@@ -20,6 +20,7 @@ mod length;
 pub mod levels;
 mod limits;
 pub mod measure;
+pub mod offsets;
 mod order;
 mod overlong;
 pub mod pack;

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 TAIL: Final = 8
 REQUIRED, OPTIONAL, REPEATED = range(3)
 #: Number of a compression -> the codec's name in pyarrow, None where pages are stored as they are.
-CODECS: Final = {0: None, 1: "snappy", 2: "gzip", 4: "brotli", 6: "zstd"}
+CODECS: Final = {0: None, 1: "snappy", 2: "gzip", 4: "brotli", 6: "zstd", 7: "lz4_raw"}
 
 
 @dataclass(frozen=True)

@@ -142,7 +142,8 @@ def _view(part: Any, where: str) -> npt.NDArray[Any] | None:
     if measured.null_count or (measured.num_chunks != 1 and not sizes):
         return None
     with reading(where, ADVICE):
-        values = checked(as_numpy(measured.combine_chunks()), where, 0)
+        whole = measured.chunk(0) if measured.num_chunks == 1 else measured.combine_chunks()
+        values = checked(as_numpy(whole), where, 0)
     return values.view(np.uint32) if sizes else values
 
 

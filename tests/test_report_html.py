@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pytest
 
 from lengthwise import LengthwiseError
@@ -131,3 +132,10 @@ def test_a_missing_package_is_one_sentence(report: Report, monkeypatch: pytest.M
     monkeypatch.setitem(sys.modules, "vl_convert", None)
     with pytest.raises(LengthwiseError, match=r"pip install 'lengthwise\[report\]'"):
         to_html(report)
+
+
+def test_short_samples_by_the_thousand_make_no_large_page() -> None:
+    from lengthwise.report.html import to_html
+
+    lengths = np.random.default_rng(0).integers(1, 5, 300_000)
+    assert len(to_html(analyse(lengths, max_tokens=65_536)).encode()) < 2_000_000

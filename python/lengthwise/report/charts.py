@@ -170,16 +170,20 @@ def curve_chart(report: Report) -> Spec:
     """Return padding against the number of optimal buckets, with the knee marked."""
     knee = report.curve.knee
     rows = [
-        {"buckets": k, "padding": ratio - 1, "mark": "knee" if k == knee else ""}
+        {"buckets": k, "padding": max(ratio - 1, 1e-6), "mark": "knee" if k == knee else ""}
         for k, ratio in enumerate(report.curve.padded_ratios, start=1)
     ]
     x = _field(
         "buckets",
         title="number of buckets, boundaries optimal",
-        axis={"tickMinStep": 1, "format": "d"},
+        axis={"values": list(range(1, len(rows) + 1)), "format": "d", "labelOverlap": True},
         scale={"domain": [1, max(len(rows), 2)]},
     )
-    y = _field("padding", title="padding", axis={"format": "~%"})
+    # Beside the knee, on the side that has room.
+    right = knee <= max(len(rows) * 2 // 3, 1)
+    beside = {"align": "left", "dx": 8} if right else {"align": "right", "dx": -8}
+    axis = {"format": "~%", "tickCount": 6}
+    y = _field("padding", title="padding, logarithmic", axis=axis, scale={"type": "log", "nice": True})
     tooltip = [_field("buckets", format="d"), _field("padding", format=".2%")]
     layers = [
         {"mark": {"type": "line", "style": "line"}},
@@ -191,7 +195,7 @@ def curve_chart(report: Report) -> Spec:
         },
         {
             "transform": [{"filter": "datum.mark == 'knee'"}],
-            "mark": {"type": "text", "style": "note", "dy": -16, "align": "left", "dx": 4},
+            "mark": {"type": "text", "style": "note", "dy": -16, **beside},
             "encoding": {"text": {"value": f"{knee} buckets: more buys little"}},
         },
     ]

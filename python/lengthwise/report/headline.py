@@ -24,7 +24,7 @@ def _loss(baseline: Strategy) -> str:
 def _gain(baseline: Strategy, best: Strategy) -> str:
     wasted = 1 - 1 / best.padded_ratio if best.padded_ratio else 0.0
     gain = best.speed / baseline.speed if baseline.speed else 1.0
-    sentence = f"{len(best.boundaries)} optimal buckets leave {wasted:.1%}"
+    sentence = f"{len(best.boundaries)} optimal buckets leave {words.percent(wasted)}"
     if gain < 1:
         # Batches of one sample have no padding, and no company either.
         return f"{sentence}, in {best.batches:,} batches instead of {baseline.batches:,}."
@@ -43,5 +43,6 @@ def _packed(report: Report, baseline: Strategy) -> tuple[str, ...]:
     gain = best.speed / baseline.speed if baseline.speed else 1.0
     wasted = 1 - 1 / best.padded_ratio if best.padded_ratio else 0.0
     return (
-        f"Packed into rows of {report.settings.capacity:,} tokens: {wasted:.1%} padding, {gain:.2f} times the speed.",
+        f"Packed into rows of {report.settings.capacity:,} tokens: {words.percent(wasted)} padding, "
+        f"{gain:.2f} times the speed.",
     )

@@ -202,7 +202,8 @@ class Batch:
         strategy: the key of the strategy that it belongs to.
         position: which batch of the epoch it is.
         padded_length: what each row is padded to, in tokens.
-        rows: for each row the lengths of the samples in it, in tokens: one where padded, several where packed.
+        rows: for each row the lengths of the samples in it, in tokens: one where padded; several where packed, or at
+            most 96 sums of neighbours.
     """
 
     strategy: str

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
@@ -11,6 +11,8 @@ from lengthwise.report.model import Batch, Bins, Epoch, Fills, Loads, Pictures
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
+
+    import numpy.typing as npt
 
     from lengthwise.histogram import Histogram
     from lengthwise.report.model import Settings
@@ -24,6 +26,7 @@ _FILL_BINS: Final = 20
 _ROWS: Final = 24
 _BATCHES: Final = 3
 _PACKS: Final = 8
+_SAMPLES: Final = 96
 
 
 def pictures(found: Histogram, plans: Sequence[Planned], recommended: str, settings: Settings) -> Pictures:
@@ -62,7 +65,7 @@ def _batches(plan: Planned) -> Iterator[Batch]:
             strategy=plan.key,
             position=int(at[0]),
             padded_length=int(measured.widths[0]),
-            rows=tuple(tuple(int(length) for length in row) for row in rows),
+            rows=tuple(_grouped(row) for row in rows),
         )
         return
     for batch in _evenly(len(stops), _BATCHES):
@@ -74,6 +77,12 @@ def _batches(plan: Planned) -> Iterator[Batch]:
             padded_length=int(measured.widths[batch]),
             rows=tuple((int(length),) for length in kept),
         )
+
+
+def _grouped(row: npt.NDArray[Any]) -> tuple[int, ...]:
+    """Return the samples of a pack, or sums of neighbours where they are more than can be told apart."""
+    each = -(-len(row) // _SAMPLES)
+    return tuple(np.add.reduceat(row.astype(np.int64), np.arange(0, len(row), each)).tolist()) if len(row) else ()
 
 
 def _epoch(plan: Planned) -> Epoch:

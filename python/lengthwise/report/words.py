@@ -52,3 +52,13 @@ def ratio(value: float) -> str:
         ('1.0001', '1.035', '2.149')
     """
     return f"{value:.4f}" if value < 1.01 else f"{value:.3f}"
+
+
+def percent(share: float) -> str:
+    """Return a share with the digits that matter.
+
+    Example:
+        >>> percent(0.503), percent(0.0225), percent(0.00021)
+        ('50.3%', '2.2%', '0.02%')
+    """
+    return f"{share:.1%}" if share >= 0.01 else f"{share:.2%}"

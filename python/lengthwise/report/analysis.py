@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from dataclasses import replace
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, Final
@@ -11,6 +10,7 @@ import numpy as np
 
 from lengthwise._arrays import as_lengths
 from lengthwise._core import LengthwiseError
+from lengthwise.curve import padding_curve
 from lengthwise.histogram import Histogram
 from lengthwise.report import pictures
 from lengthwise.report.figures import figures, truncations
@@ -29,9 +29,6 @@ if TYPE_CHECKING:
 #: The budget where none is given, and how many of the longest sample it holds at least.
 DEFAULT_MAX_TOKENS: Final = 65_536
 DEFAULT_BATCH_SIZE: Final = 8
-
-#: One more bucket must bring this much speed to be worth its shapes.
-_KNEE: Final = 1.03
 
 #: The buckets up to which padding is shown.
 CURVE_BUCKETS: Final = 32
@@ -90,7 +87,7 @@ def analyse(
     fitting, cut = _fitting(given, settings)
     found = Histogram.of(fitting) if cut else whole
     curve = padding_against_buckets(found, multiple_of)
-    settings = replace(settings, buckets=curve.knee)
+    settings = replace(settings, buckets=curve.chosen)
     plans = list(planned(fitting, found, settings))
     strategies = tuple(_strategies(plans, settings, speed))
     optimal = next(strategy for strategy in strategies if strategy.key == "optimal")
@@ -110,17 +107,9 @@ def analyse(
 
 
 def padding_against_buckets(found: Histogram, multiple_of: int = 1) -> Curve:
-    """Return padding with 1 to 32 optimal buckets, and the knee of that curve.
-
-    The knee is the first number of buckets to which one more adds less than 3% of speed.
-    """
-    from lengthwise.boundaries import solve_boundaries
-
-    aligned = np.unique(-(-found.lengths[found.lengths > 0].astype(np.int64) // multiple_of))
-    most = min(CURVE_BUCKETS, len(aligned))
-    ratios = tuple(1 + solve_boundaries(found, k, multiple_of=multiple_of).padding for k in range(1, most + 1))
-    small = [k for k, (now, more) in enumerate(itertools.pairwise(ratios), start=1) if now / more < _KNEE]
-    return Curve(padded_ratios=ratios, knee=small[0] if small else most)
+    """Return padding with 1 to 32 optimal buckets, the knee of that curve, and the number that pays."""
+    curve = padding_curve(found, CURVE_BUCKETS, multiple_of=multiple_of)
+    return Curve(padded_ratios=tuple((1 + curve.padding).tolist()), knee=curve.knee, chosen=curve.auto())
 
 
 def _settings(

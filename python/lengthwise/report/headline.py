@@ -42,7 +42,5 @@ def _packed(report: Report, baseline: Strategy) -> tuple[str, ...]:
     best = min(packed, key=lambda strategy: strategy.padded_ratio)
     gain = best.speed / baseline.speed if baseline.speed else 1.0
     wasted = 1 - 1 / best.padded_ratio if best.padded_ratio else 0.0
-    return (
-        f"Packed into rows of {report.settings.capacity:,} tokens: {words.percent(wasted)} padding, "
-        f"{gain:.2f} times the speed.",
-    )
+    sentence = f"Packed into rows of {report.settings.capacity:,} tokens: {words.percent(wasted)} padding"
+    return (f"{sentence}, {gain:.2f} times the speed.",)

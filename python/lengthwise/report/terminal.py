@@ -139,14 +139,22 @@ def _curve(report: Report) -> Iterator[RenderableType]:
     # From a little below the least padding, so that the last column is still a column.
     heights = np.log(padding) - np.log(padding.min() / 1.3)
     lines = [" ".join(line) for line in draw.columns(heights, _CURVE_ROWS)]
-    knee = report.curve.knee
-    pointer = " " * (2 * (knee - 1)) + f"▲ {knee} buckets, {padding[knee - 1]:.1%}: more buys little"
+    curve = report.curve
     labels = "".join(f"{k:<4}" for k in range(1, len(padding) + 1, 2))
     yield Text("\n".join(lines), style=panels.REAL)
-    yield Text(f"{labels.rstrip()}", style=panels.QUIET)
-    yield Text(pointer, style=panels.GOOD)
-    chosen = [k for k in (1, 2, 4, 8, 16, 32) if k <= len(padding)]
-    yield Text("   ".join(f"{k}: {padding[k - 1]:.1%}" for k in chosen), style=panels.QUIET)
+    yield Text(labels.rstrip(), style=panels.QUIET)
+    if curve.knee != curve.chosen:
+        yield Text(_pointer(curve.knee, f"{curve.knee}: the knee, {padding[curve.knee - 1]:.1%}"), style=panels.QUIET)
+    chosen = f"{curve.chosen} buckets, {padding[curve.chosen - 1]:.1%}: one more saves less than 0.5%"
+    yield Text(_pointer(curve.chosen, chosen), style=panels.GOOD)
+    shown = [k for k in (1, 2, 4, 8, 16, 32) if k <= len(padding)]
+    yield Text("   ".join(f"{k}: {padding[k - 1]:.1%}" for k in shown), style=panels.QUIET)
+
+
+def _pointer(k: int, text: str) -> str:
+    """Point at the column of k buckets, with the words on the side that has room."""
+    column = 2 * (k - 1)
+    return " " * column + f"▲ {text}" if column < len(text) + 2 else f"{text} ▲".rjust(column + 1)
 
 
 def _truncations(report: Report, width: int) -> RenderableType:

@@ -238,8 +238,8 @@ class StreamBatches(IterableDataset[list[Any]]):
         """Go on where `state` was taken: in the middle of a window, if it was.
 
         Raises:
-            LengthwiseError: the state is damaged, or of another configuration or number of ranks or workers; the message
-                names the field.
+            LengthwiseError: the state is damaged, or of another configuration or number of ranks or workers; the
+                message names the field.
         """
         for name, mine in self._identity().items():
             if name not in state:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import pickle
+import tracemalloc
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,9 +14,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch.utils.data import DataLoader, Dataset, SequentialSampler
 from torchdata.stateful_dataloader import StatefulDataLoader
+from torchdata.stateful_dataloader.stateful import Stateful
 
 import lengthwise as lw
-from lengthwise.torch import BatchSampler
+from lengthwise.torch import BatchSampler, PaddedCollator
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -148,12 +150,56 @@ def test_prefetching_draws_ahead_of_training() -> None:
     assert sampler.state_dict()["batch"] == 5
 
 
+@pytest.mark.parametrize(("workers", "calls"), [(0, 1), (2, 2)])
+def test_loaders_make_iterators_that_they_throw_away(workers: int, calls: int) -> None:
+    """The contract T6: why an iterator is lazy and has no side effects."""
+    made = []
+
+    class Counting(BatchSampler):
+        def __iter__(self) -> Any:
+            made.append(self.epoch)
+            return super().__iter__()
+
+    sampler = Counting(planner())
+    assert loaded(load(sampler, num_workers=workers)) == batches(BatchSampler(planner()))
+    assert len(made) == calls
+
+
+@pytest.mark.timeout(60)
+def test_threads_of_the_parent_do_not_hang_forked_workers() -> None:
+    """The contract T14."""
+    threaded = planner().replace(threads=2)
+    rows = [{"input_ids": np.full(length, row)} for row, length in enumerate(LENGTHS)]
+    assert len(threaded.plan(0)) == len(threaded.replace(threads=1).plan(0))
+    loader: DataLoader[Any] = DataLoader(
+        rows,  # type: ignore[arg-type]
+        batch_sampler=BatchSampler(threaded),
+        collate_fn=PaddedCollator(),
+        num_workers=2,
+        multiprocessing_context="fork",
+    )
+    assert sorted(row for batch in loader for row in batch["input_ids"][:, 0].tolist()) == list(range(len(LENGTHS)))
+
+
+def test_an_epoch_is_walked_in_constant_memory() -> None:
+    """The contract D4: no list of all indices, and nothing that grows with the batches."""
+    sampler = BatchSampler(lw.Planner(np.full(100_000, 7, np.uint16), lw.Padded(max_tokens=14)))
+    len(sampler)  # plans
+    tracemalloc.start()
+    count = sum(1 for _ in sampler)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert count == 50_000
+    assert peak < 1_000_000
+
+
 def test_only_what_frameworks_expect_is_there() -> None:
     sampler = BatchSampler(planner())
     assert sampler.sampler is sampler
     for attribute in ("batch_size", "batch_sampler", "generator"):
         assert not hasattr(sampler, attribute)
-    assert not hasattr(iter(sampler), "state_dict")
+    assert isinstance(sampler, Stateful)
+    assert not isinstance(iter(sampler), Stateful), "state on both would be loaded twice"
 
 
 def test_setting_the_epoch_is_idempotent_and_late() -> None:

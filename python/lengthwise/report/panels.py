@@ -27,7 +27,7 @@ TITLE: Final = "bold"
 #: The percentiles that a screen shows.
 PERCENTILES: Final = (0, 1, 5, 10, 25, 50, 75, 90, 95, 99, 99.9, 100)
 
-_BAR: Final = 10
+_BAR: Final = 8
 _ROWS: Final = 7
 _GAP: Final = 2
 

@@ -39,3 +39,22 @@ def test_pinning_without_an_accelerator_says_so() -> None:
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
 def test_pinned_tensors_are_pinned() -> None:
     assert PaddedCollator(pin_memory=True)(ROWS)["input_ids"].is_pinned()
+
+
+def test_arrow_tables_of_whole_batches_through_a_loader() -> None:
+    import datasets
+
+    import lengthwise as lw
+    from lengthwise.torch import BatchSampler, PackedCollator
+
+    rows = datasets.Dataset.from_dict({"input_ids": [list(range(n)) for n in range(1, 31)]}).with_format("arrow")
+    planner = lw.Planner(range(1, 31), lw.Packed(64), world_size=2)
+    loader = DataLoader(
+        rows,
+        sampler=BatchSampler(planner, rank=1, world_size=2),
+        batch_size=None,
+        collate_fn=PackedCollator(capacity=64),
+    )
+    batches = list(loader)
+    assert len(batches) == planner.plan().steps
+    assert all(batch["input_ids"].shape == (1, 64) for batch in batches)

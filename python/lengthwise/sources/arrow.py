@@ -105,7 +105,8 @@ def open(source: Any) -> Source | None:  # noqa: A001 - the name of the format's
         if hasattr(source, "read_next_batch") and hasattr(source, "schema"):
             return StreamSource(where, source, source.schema)
         with reading(where, ADVICE):
-            return ArrowSource(where, as_table(pa.chunked_array(source)))
+            columns = source if isinstance(source, pa.ChunkedArray) else pa.chunked_array(source)
+            return ArrowSource(where, as_table(columns))
     if hasattr(source, "__arrow_c_array__"):
         import pyarrow as pa
 

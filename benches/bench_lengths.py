@@ -1,0 +1,142 @@
+"""Reading lengths: ours against the libraries that hold the data, in the same run, on warm files.
+
+The saved dataset has the story's 902,087 rows and more than 2 GB of tokens; the Parquet file has 10 million lists.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from typing import TYPE_CHECKING, Any
+
+import datasets
+import duckdb
+import numpy as np
+import polars as pl
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+import pytest
+
+import lengthwise as lw
+from lengthwise.story import story_lengths
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    import numpy.typing as npt
+
+MILLION = 1_000_000
+#: Rows that the comprehension is timed on; it takes minutes for all of them.
+SOME = 10_000
+
+
+def lists(lengths: npt.NDArray[Any], type_: Any = np.uint16) -> pa.ListArray:
+    offsets = np.concatenate([[0], np.cumsum(lengths, dtype=np.int64)]).astype(np.int32)
+    return pa.ListArray.from_arrays(pa.array(offsets), pa.array(np.zeros(offsets[-1], type_)))
+
+
+@pytest.fixture(scope="module")
+def lengths() -> npt.NDArray[np.int64]:
+    return np.random.default_rng(0).permutation(story_lengths().astype(np.int64) * 3 // 5)
+
+
+@pytest.fixture(scope="module")
+def saved(lengths: npt.NDArray[np.int64], tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("bench") / "saved"
+    table = pa.table({"input_ids": lists(lengths), "seq_len": lengths})
+    datasets.Dataset(table).save_to_disk(folder, num_shards=1)
+    return folder
+
+
+def stream(folder: Path) -> pa.Table:
+    return pa.ipc.open_stream(pa.memory_map(str(next(folder.glob("*.arrow"))))).read_all()
+
+
+@pytest.mark.parametrize("reader", ["lengthwise", "pyarrow"])
+@pytest.mark.parametrize("column", ["seq_len", "input_ids"])
+@pytest.mark.benchmark(group="saved dataset, 902,087 rows")
+def test_saved(benchmark: Any, saved: Path, lengths: npt.NDArray[np.int64], column: str, reader: str) -> None:
+    def peer() -> npt.NDArray[Any]:
+        found = stream(saved)[column]
+        return (found if column == "seq_len" else pc.list_value_length(found)).to_numpy()
+
+    read: Callable[[], Any] = peer if reader == "pyarrow" else lambda: lw.read_lengths(saved, column)
+    assert np.array_equal(read(), lengths)
+    benchmark(read)
+
+
+@pytest.mark.benchmark(group=f"saved dataset, the comprehension, {SOME:,} rows")
+def test_comprehension(benchmark: Any, saved: Path) -> None:
+    dataset = datasets.load_from_disk(str(saved)).select(range(SOME))
+    benchmark.pedantic(lambda: [len(row) for row in dataset["input_ids"]], rounds=1)
+
+
+def test_memory(saved: Path) -> None:
+    code = f"""
+import numpy, pyarrow.compute, psutil
+import lengthwise as lw
+from lengthwise.sources import huggingface, ipc
+lw.read_lengths([1]); lw.read_lengths(pyarrow.table({{"input_ids": [[1]]}}))
+before = psutil.Process().memory_info().rss
+lengths = lw.read_lengths({str(saved)!r})
+print((psutil.Process().memory_info().rss - before) / len(lengths))
+"""
+    done = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)  # noqa: S603
+    grown = float(done.stdout)
+    print(f"resident memory grew by {grown:.1f} bytes a row")  # noqa: T201 - a figure of the report
+    assert grown < 8
+
+
+@pytest.mark.parametrize("reader", ["lengthwise", "pyarrow"])
+@pytest.mark.parametrize("chunk", [MILLION, 1_000])
+@pytest.mark.parametrize("type_", [pa.list_(pa.uint16()), pa.large_list(pa.uint16())], ids=["list", "large_list"])
+@pytest.mark.benchmark(group="in memory, a million lists")
+def test_in_memory(benchmark: Any, type_: pa.DataType, chunk: int, reader: str) -> None:
+    expected = np.random.default_rng(0).integers(1, 40, MILLION)
+    whole = lists(expected).cast(type_)
+    column = pa.chunked_array([whole.slice(start, chunk) for start in range(0, MILLION, chunk)])
+    read: Callable[[], Any] = lambda: lw.read_lengths(column)  # noqa: E731 - beside its twin
+    if reader == "pyarrow":
+        read = lambda: pc.list_value_length(column).to_numpy()  # noqa: E731
+    assert np.array_equal(read(), expected)
+    benchmark(read)
+
+
+@pytest.fixture(scope="module")
+def parquet(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, int]:
+    path = tmp_path_factory.mktemp("bench") / "lists.parquet"
+    rng = np.random.default_rng(0)
+    total = 0
+    with pq.ParquetWriter(path, pa.schema({"input_ids": pa.list_(pa.int32())})) as writer:
+        for _ in range(10):
+            lengths = rng.integers(1, 40, MILLION)
+            total += int(lengths.sum())
+            offsets = pa.array(np.concatenate([[0], np.cumsum(lengths)]).astype(np.int32))
+            values = pa.array(rng.integers(0, 50_000, int(lengths.sum()), np.int32))
+            writer.write_table(pa.table({"input_ids": pa.ListArray.from_arrays(offsets, values)}))
+    return path, total
+
+
+def by_pyarrow(path: Path) -> npt.NDArray[Any]:
+    file = pq.ParquetFile(path)
+    parts = (file.read_row_group(group, columns=["input_ids"]) for group in range(file.num_row_groups))
+    return np.concatenate([pc.list_value_length(part["input_ids"]).to_numpy() for part in parts])
+
+
+def by_polars(path: Path) -> npt.NDArray[Any]:
+    return pl.scan_parquet(path).select(pl.col("input_ids").list.len()).collect()["input_ids"].to_numpy()
+
+
+def by_duckdb(path: Path) -> npt.NDArray[Any]:
+    found: npt.NDArray[Any] = duckdb.read_parquet(str(path)).project("len(input_ids) n").fetchnumpy()["n"]
+    return found
+
+
+@pytest.mark.parametrize("reader", [lw.read_lengths, by_pyarrow, by_polars, by_duckdb], ids=lambda f: f.__name__)
+@pytest.mark.benchmark(group="Parquet, 10 million lists")
+def test_parquet(benchmark: Any, parquet: tuple[Path, int], reader: Callable[[Any], npt.NDArray[Any]]) -> None:
+    path, total = parquet
+    assert int(reader(path).sum()) == total
+    benchmark.pedantic(lambda: reader(path), rounds=3)

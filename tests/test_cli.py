@@ -153,6 +153,15 @@ def test_a_plan_is_written_verified_and_refused_for_other_data(dataset: str, tmp
     assert done.stderr.count("\n") == 1
 
 
+def test_a_plan_of_packs_and_automatic_boundaries(dataset: str, tmp_path: Path) -> None:
+    out = tmp_path / "plan.arrow"
+    assert lengthwise("plan", dataset, "--capacity", "512", "--world-size", "2", "--out", str(out)).returncode == 0
+    assert lengthwise("verify", str(out), dataset).returncode == 0
+    chosen = json.loads(lengthwise("plan", dataset, "--max-tokens", "4096", "--boundaries", "auto", "--json").stdout)
+    listed = json.loads(lengthwise("boundaries", dataset).stdout)
+    assert chosen["config"]["boundaries"] == listed
+
+
 @pytest.mark.parametrize(
     ("arguments", "code", "said"),
     [
@@ -164,7 +173,9 @@ def test_a_plan_is_written_verified_and_refused_for_other_data(dataset: str, tmp
         (["report", "DATA", "--html", "no/such/folder/page.html"], 1, "no/such/folder/page.html"),
         (["boundaries", "DATA", "-k", "100000"], 1, "100000"),
         (["boundaries", "DATA", "-k", "x"], 2, "x"),
-        (["plan", "DATA"], 2, "--max-tokens"),
+        (["plan", "DATA"], 2, "give --max-tokens for batches, or --capacity for packs"),
+        (["plan", "DATA", "--max-tokens", "900", "--capacity", "900"], 2, "or --capacity"),
+        (["plan", "DATA", "--capacity", "900", "--order", "sorted"], 2, "--order is for batches"),
         (["plan", "DATA", "--max-tokens", "100"], 1, "max_tokens=100"),
         (["plan", "DATA", "--max-tokens", "900", "--boundaries", "a,b"], 2, "neither a number"),
         (["verify", "nowhere", "DATA"], 2, "nowhere"),

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 _EPILOG = """\b
 Examples:
+  lengthwise boundaries tokenized/
   lengthwise boundaries tokenized/ -k 6
   lengthwise boundaries tokenized/ -k 8 --multiple-of 64 --json
 """
@@ -25,11 +26,11 @@ Examples:
 @options.all_of(
     options.dataset,
     options.column,
-    click.option("-k", "--buckets", type=options.COUNT, default=6, show_default=True, help="How many buckets."),
+    click.option("-k", "--buckets", type=options.COUNT, help="How many buckets; by default as many as pay."),
     options.multiple_of,
     options.as_json,
 )
-def boundaries(*, dataset: str, column: str | None, buckets: int, multiple_of: int, as_json: bool) -> None:
+def boundaries(*, dataset: str, column: str | None, buckets: int | None, multiple_of: int, as_json: bool) -> None:
     """Print the bucket boundaries that pad least, exactly.
 
     A boundary is an inclusive upper bound: every sample is padded to the first one that is not below its length. In a
@@ -42,7 +43,7 @@ def boundaries(*, dataset: str, column: str | None, buckets: int, multiple_of: i
     from lengthwise.cli import screen
 
     lengths, source = options.read(dataset, column)
-    solution = solve_boundaries(lengths, buckets, multiple_of=multiple_of)
+    solution = solve_boundaries(lengths, buckets or "auto", multiple_of=multiple_of)
     bounds = solution.boundaries.tolist()
     if as_json:
         document = {

@@ -2,34 +2,38 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
 from lengthwise.cli import options
 
 if TYPE_CHECKING:
+    from lengthwise.layouts import Layout
     from lengthwise.plan import Plan
 
 _EPILOG = """\b
 Examples:
   lengthwise plan tokenized/ --max-tokens 65536 --boundaries 8 --world-size 8 --out plan.arrow
+  lengthwise plan tokenized/ --capacity 8192 --world-size 8 --out plan.arrow
   lengthwise plan tokenized/ --max-tokens 65536 --boundaries 770,1216,1728,2432,3296,8192
   lengthwise verify plan.arrow tokenized/
 """
 
 
 class Boundaries(click.ParamType):  # type: ignore[type-arg] # generic in its stubs only
-    """How many optimal buckets, or their inclusive upper bounds with commas between."""
+    """How many optimal buckets, "auto", or their inclusive upper bounds with commas between."""
 
     name = "K or LIST"
 
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int | tuple[int, ...]:
-        """Return a number or a tuple of numbers."""
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Return a number, a tuple of numbers, or "auto"."""
+        if value == "auto":
+            return value
         try:
             bounds = tuple(int(part) for part in str(value).strip("[]").split(","))
         except ValueError:
-            self.fail(f"{value!r} is neither a number of buckets nor bounds like 512,1024,8192", param, ctx)
+            self.fail(f"{value!r} is neither a number of buckets, nor auto, nor bounds like 512,1024,8192", param, ctx)
         return bounds[0] if len(bounds) == 1 else bounds
 
 
@@ -37,12 +41,15 @@ class Boundaries(click.ParamType):  # type: ignore[type-arg] # generic in its st
 @options.all_of(
     options.dataset,
     options.column,
+    click.option("--max-tokens", type=options.COUNT, metavar="N", help="Padded batches of at most N tokens."),
+    click.option("--capacity", type=options.COUNT, metavar="C", help="Packs of at most C tokens, instead of batches."),
     click.option(
-        "--max-tokens", type=options.COUNT, required=True, metavar="N", help="The most padded tokens a batch."
+        "--boundaries", type=Boundaries(), help="How many optimal buckets, auto, or bounds like 512,1024,8192."
     ),
-    click.option("--boundaries", type=Boundaries(), help="How many optimal buckets, or bounds like 512,1024,8192."),
     click.option(
-        "--order", type=click.Choice(["bucketed", "shuffled", "sorted"]), default="bucketed", show_default=True
+        "--order",
+        type=click.Choice(["bucketed", "shuffled", "sorted"]),
+        help="How batches are filled; bucketed by default.",
     ),
     options.multiple_of,
     options.world_size,
@@ -62,9 +69,10 @@ def plan(
     *,
     dataset: str,
     column: str | None,
-    max_tokens: int,
-    boundaries: int | tuple[int, ...] | None,
-    order: str,
+    max_tokens: int | None,
+    capacity: int | None,
+    boundaries: int | tuple[int, ...] | Literal["auto"] | None,
+    order: str | None,
     multiple_of: int,
     world_size: int,
     seed: int,
@@ -80,11 +88,11 @@ def plan(
     from dataclasses import asdict
 
     from lengthwise.cli import screen
-    from lengthwise.layouts import Padded
     from lengthwise.planner import Planner
 
+    batched = {"boundaries": boundaries, "order": order}
+    layout = _layout(max_tokens, capacity, multiple_of, {name: value for name, value in batched.items() if value})
     lengths, _ = options.read(dataset, column)
-    layout = Padded(max_tokens, boundaries=boundaries, order=order, multiple_of=multiple_of)  # type: ignore[arg-type]
     with screen.working("planning"):
         planner = Planner(lengths, layout, seed=seed, world_size=world_size, overlong=overlong)  # type: ignore[arg-type]
         made = planner.plan(epoch)
@@ -99,6 +107,21 @@ def plan(
         _print(made)
     if out is not None:
         click.echo(f"wrote {out}", err=True)
+
+
+def _layout(max_tokens: int | None, capacity: int | None, multiple_of: int, batched: dict[str, Any]) -> Layout:
+    from lengthwise.layouts import Padded
+    from lengthwise.packed import Packed
+
+    context = click.get_current_context()
+    if (max_tokens is None) == (capacity is None):
+        raise click.UsageError("give --max-tokens for batches, or --capacity for packs", context)
+    if max_tokens is not None:
+        return Padded(max_tokens, multiple_of=multiple_of, **batched)
+    if batched:
+        raise click.UsageError(f"--{next(iter(batched))} is for batches: packs have none", context)
+    assert capacity is not None  # noqa: S101 (narrowed above)
+    return Packed(capacity, multiple_of=multiple_of)
 
 
 def _print(made: Plan) -> None:
@@ -116,8 +139,9 @@ def _print(made: Plan) -> None:
         "shapes": f"{summary.shapes:,}",
         "waiting": f"{summary.imbalance:.2%}",
         "meeting again": f"{summary.mixing.batchmates_again:.2%} of batchmates in the next epoch",
-        "boundaries": ", ".join(map(str, made.config.get("boundaries") or ())) or "none",
     }
+    if made.config.get("boundaries"):
+        facts["boundaries"] = ", ".join(map(str, made.config["boundaries"]))
     counted = ("dropped", "truncated", "split", "alone", "repeated", "cut_batches")
     facts |= {name.replace("_", " "): f"{getattr(summary, name):,}" for name in counted if getattr(summary, name)}
     table = Columns("", " ", text=("", " "))

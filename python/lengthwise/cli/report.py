@@ -73,6 +73,8 @@ def report(
 
     if max_tokens is not None and batch_size is not None:
         raise click.UsageError("give --max-tokens or --batch-size, not both", click.get_current_context())
+    if html is not None or save_plots is not None:
+        _require("vl_convert", "jinja2")
     model = _speed(tokens_per_second, timings)
     lengths, source = options.read(dataset, column)
     with screen.working("planning an epoch in a dozen ways"):
@@ -104,6 +106,15 @@ def _speed(tokens_per_second: float | None, timings: str | None) -> SpeedModel |
     if timings is not None:
         return SpeedModel.read(timings)
     return SpeedModel.from_tokens_per_second(tokens_per_second) if tokens_per_second is not None else None
+
+
+def _require(*modules: str) -> None:
+    """Complain about missing packages before the work, not after it."""
+    from importlib.util import find_spec
+
+    for module in modules:
+        if find_spec(module) is None:
+            raise click.ClickException(f"pages and plots need {module}: pip install 'lengthwise[report]'")
 
 
 def _print(made: Report) -> None:

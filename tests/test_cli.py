@@ -94,7 +94,7 @@ def test_help_does_not_import_what_it_does_not_need() -> None:
 def test_report_on_a_screen(dataset: str) -> None:
     done = lengthwise("report", dataset, "--max-tokens", "4096", "--world-size", "2", "--tokens-per-second", "1000")
     assert (done.returncode, done.stderr) == (0, "")
-    for expected in ("num_tokens", "packed, best fit", "optimal", "an epoch", "To paste", "one more saves"):
+    for expected in ("num_tokens", "packed, best fit", "optimal", "an epoch", "To paste", "one more pays"):
         assert expected in done.stdout
     assert "\x1b" not in done.stdout
     assert all(line == line.rstrip() and len(line) <= 104 for line in done.stdout.splitlines())

@@ -91,7 +91,9 @@ def lengths_chart(report: Report) -> Spec:
             "encoding": {"x2": {"field": "to"}, "y": {"value": 0}, "y2": {"value": "height"}, "tooltip": tooltip},
         }
     )
-    return chart("Share of samples and of tokens over length", 220, data=rows, encoding={"x": x}, layer=layers)
+    return chart(
+        "Share of samples (bars) and of tokens (line) over length", 220, data=rows, encoding={"x": x}, layer=layers
+    )
 
 
 def curve_chart(report: Report) -> Spec:
@@ -102,7 +104,7 @@ def curve_chart(report: Report) -> Spec:
         for k, ratio in enumerate(curve.padded_ratios, start=1)
     ]
     rows[curve.knee - 1] |= {"mark": "marked", "note": f"{curve.knee}: the knee"}
-    rows[curve.chosen - 1] |= {"mark": "marked", "note": f"{curve.chosen} buckets: one more saves less than 0.5%"}
+    rows[curve.chosen - 1] |= {"mark": "marked", "note": f"{curve.chosen} buckets: one more pays less than 0.5%"}
     x = field(
         "buckets",
         title="number of buckets, boundaries optimal",

@@ -50,6 +50,7 @@ def config(palette: dict[str, str]) -> dict[str, Any]:
         "background": "transparent",
         "font": _FONT,
         "view": {"stroke": None},
+        "title": {"color": palette["ink"], "anchor": "start", "fontSize": 14},
         "axis": {**words, **lines, "labelFontSize": 11, "titleFontSize": 12},
         "axisX": {"grid": False},
         "legend": {**words, "labelLimit": 260, "symbolType": "square"},

@@ -40,7 +40,7 @@ def save(report: Report, folder: str | os.PathLike[str]) -> list[Path]:
     config = {**palette.config(palette.LIGHT), "background": palette.LIGHT["ground"]}
     written = []
     for name, spec in charts(report).items():
-        svg = vl_convert.vegalite_to_svg({**spec, "width": _WIDTH}, config=config)
+        svg = vl_convert.vegalite_to_svg({**spec, "title": spec["description"], "width": _WIDTH}, config=config)
         for suffix, content in (("svg", svg.encode()), ("png", vl_convert.svg_to_png(svg, scale=_SCALE))):
             file = folder / f"{name}.{suffix}"
             file.write_bytes(content)

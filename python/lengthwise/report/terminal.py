@@ -31,7 +31,7 @@ def screens(report: Report, width: int) -> Iterator[RenderableType]:
         )
     yield _section("Lengths", *_lengths(report, width), remark=_tokens(report))
     yield _section("One epoch", *_strategies(report, width), remark=_assumptions(report))
-    yield _section("How many buckets", *_curve(report), remark="padding with that many optimal ones, logarithmic")
+    yield _section("How many buckets", *_curve(report), remark="padding with optimal ones, logarithmic")
     if report.truncations:
         yield _section("What truncation would cost", _truncations(report, width))
     yield _section("To paste", *_snippet(report), remark="more for lhotse, tf.data and NeMo: --html FILE or --json")
@@ -144,10 +144,10 @@ def _curve(report: Report) -> Iterator[RenderableType]:
     yield Text("\n".join(lines), style=panels.REAL)
     yield Text(labels.rstrip(), style=panels.QUIET)
     if curve.knee != curve.chosen:
-        yield Text(_pointer(curve.knee, f"{curve.knee}: the knee, {padding[curve.knee - 1]:.1%}"), style=panels.QUIET)
-    chosen = f"{curve.chosen} buckets, {padding[curve.chosen - 1]:.1%}: one more saves less than 0.5%"
+        yield Text(_pointer(curve.knee, f"{curve.knee}: the knee"), style=panels.QUIET)
+    chosen = f"{curve.chosen}: one more pays less than 0.5%"
     yield Text(_pointer(curve.chosen, chosen), style=panels.GOOD)
-    shown = [k for k in (1, 2, 4, 8, 16, 32) if k <= len(padding)]
+    shown = sorted({k for k in (1, 2, 4, 8, 16, 32) if k <= len(padding)} | {curve.knee, curve.chosen})
     yield Text("   ".join(f"{k}: {padding[k - 1]:.1%}" for k in shown), style=panels.QUIET)
 
 

@@ -192,6 +192,18 @@ def test_nothing_has_no_lengths(source: Any) -> None:
     assert lw.read_lengths(source).tolist() == []
 
 
+def test_empty_datasets(tmp_path: Path) -> None:
+    for name, column in {"typed": pa.array([], pa.list_(pa.int32())), "untyped": pa.array([])}.items():
+        empty = datasets.Dataset(pa.table({"input_ids": column}))
+        empty.save_to_disk(tmp_path / name)
+        assert lw.read_lengths(tmp_path / name).tolist() == []
+        assert lw.read_lengths(empty).tolist() == []
+        pq.write_table(empty.data.table, tmp_path / f"{name}.parquet")
+        assert lw.read_lengths(tmp_path / f"{name}.parquet").tolist() == []
+        assert lw.inspect(tmp_path / name, percentiles=True).description.samples == 0
+    assert lw.read_lengths(pa.table({"input_ids": pa.array([None, None])}), nulls="zero").tolist() == [0, 0]
+
+
 def test_nulls_are_an_error_dropped_or_zero() -> None:
     table = pa.table({"input_ids": pa.chunked_array([[[1], None], [[1, 2], None, []]])})
     with pytest.raises(lw.LengthwiseError, match=r"'input_ids' of pyarrow.Table is null in 2 rows \(1, 3\)"):

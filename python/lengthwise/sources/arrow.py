@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 MAX_DEPTH: Final = 8
 #: No run-length or fixed-size encoding may claim more rows than this, however few bytes it takes.
 MAX_ROWS: Final = 1 << 36
+#: A column of nulls takes no bytes at all.
+MAX_NULLS: Final = 1 << 32
 ADVICE: Final = "check how it was made"
 
 
@@ -163,7 +165,8 @@ def kind_of(type_: pa.DataType) -> Kind:
         return "integer" if types.is_integer(type_.value_type) else "other"
     if types.is_integer(type_):
         return "integer"
-    if is_list(type_):
+    # A column of nulls may be an empty dataset's lists.
+    if is_list(type_) or types.is_null(type_):
         return "list"
     return "bytes" if _is_bytes(type_) else "other"
 
@@ -229,7 +232,7 @@ def measure(column: pa.ChunkedArray) -> pa.ChunkedArray:
     from pyarrow import types
 
     column.validate()
-    if len(column) > MAX_ROWS:
+    if len(column) > (MAX_NULLS if types.is_null(column.type) else MAX_ROWS):
         raise LengthwiseError(f"the column claims {len(column)} rows")
     if isinstance(column.type, pa.BaseExtensionType):
         column = pa.chunked_array([chunk.storage for chunk in column.chunks], column.type.storage_type)
@@ -242,6 +245,8 @@ def measure(column: pa.ChunkedArray) -> pa.ChunkedArray:
     if _is(type_, "run_end_encoded"):
         column.validate(full=True)
         return pa.chunked_array([pc.run_end_decode(chunk) for chunk in column.chunks], type_.value_type)
+    if types.is_null(type_):
+        return column.cast(pa.int32())
     if is_list(type_):
         return pc.list_value_length(column)
     return pc.binary_length(column.cast(pa.large_binary()) if _is(type_, "string_view", "binary_view") else column)

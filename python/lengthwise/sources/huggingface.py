@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from lengthwise._core import LengthwiseError
 from lengthwise.sources.arrow import ArrowSource, nested, schema_fields
-from lengthwise.sources.base import Field, Source, reading
+from lengthwise.sources.base import Field, Kind, Source, reading
 from lengthwise.sources.collect import as_numpy
 from lengthwise.sources.files import Location, Paths
 from lengthwise.sources.ipc import IpcSource
@@ -87,7 +87,10 @@ def open(source: Any) -> Source | None:  # noqa: A001 - the name of the format's
         return None
     folder = source.folder
     if folder.child("state.json").is_file():
-        return IpcSource(str(folder), _data_files(folder), FORMAT)
+        opened = IpcSource(str(folder), _data_files(folder), FORMAT)
+        if not opened.items:
+            opened.fields, opened.rows = _declared(folder), 0
+        return opened
     if folder.child("dataset_dict.json").is_file():
         splits = _load(folder.child("dataset_dict.json")).get("splits", [])
         if len(splits) == 1:
@@ -120,6 +123,18 @@ def _data_files(folder: Location) -> list[Location]:
         if name.is_absolute() or ".." in name.parts:
             raise LengthwiseError(f"{state} names {name}, which is outside of its folder; save the dataset again")
     return [folder.child(str(name)) for name in names]
+
+
+def _declared(folder: Location) -> list[Field]:
+    """Return the columns of a dataset without rows, which is saved without data files."""
+    info = folder.child("dataset_info.json")
+    features = _load(info).get("features") if info.is_file() else None
+    fields = []
+    for name, feature in (features or {}).items():
+        type_ = str(feature.get("dtype", "")) if isinstance(feature, dict) else ""
+        kind: Kind = "integer" if "int" in type_ else "bytes" if type_ in {"string", "binary"} else "list"
+        fields.append(Field(name, kind, type_ or "list"))
+    return fields
 
 
 def _load(location: Location) -> dict[str, Any]:

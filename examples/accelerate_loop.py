@@ -1,7 +1,9 @@
 """Hugging Face accelerate: prepared once, saved and loaded with everything else.
 
-accelerate launch --cpu --num_processes 2 examples/accelerate_loop.py
-accelerate launch --cpu --num_processes 2 examples/accelerate_loop.py     # goes on at the very next batch
+accelerate launch examples/accelerate_loop.py
+accelerate launch examples/accelerate_loop.py     # goes on at the very next batch
+
+Two processes on a CPU: `ACCELERATE_USE_CPU=1 torchrun --nproc-per-node 2 examples/accelerate_loop.py`.
 """
 
 from __future__ import annotations

@@ -120,6 +120,16 @@ def test_a_resumed_run_sees_what_an_uninterrupted_one_does(tmp_path: Path, part:
     assert first.rows + rest.rows == whole.rows
 
 
+def test_a_checkpoint_of_another_plan_is_refused(tmp_path: Path) -> None:
+    options: Any = {"save_strategy": "steps", "save_steps": 3}
+    trainer(tmp_path, Model(), planner(), callbacks=[StopAt(3)], **options).train()
+    for checkpoint in (True, str(tmp_path / "checkpoint-3")):
+        with pytest.raises(lw.LengthwiseError, match=r'state\["config"\]\["seed"\] is 0, but the planner has 1'):
+            trainer(tmp_path, Model(), planner(seed=1)).train(resume_from_checkpoint=checkpoint)
+    with pytest.raises(lw.LengthwiseError, match="the checkpoint is of world_size=1, but the planner has 2"):
+        trainer(tmp_path, Model(), planner(world_size=2)).train(resume_from_checkpoint=True)
+
+
 def test_misfits_are_refused_when_training_starts(tmp_path: Path) -> None:
     with pytest.raises(lw.LengthwiseError, match=r"world_size=2, but 1 processes train"):
         trainer(tmp_path, Model(), planner(world_size=2)).train()

@@ -4,23 +4,29 @@
 processes as accelerate does, and resumes by skipping the indices of the batches done. The mixin gives it a loader that
 draws from a `BatchSampler` of as many batches every epoch, dealt once, in the right epoch also where it resumes.
 
-What it cannot do: `Trainer` counts in steps of its own, so that a checkpoint must be resumed on as many processes; and
-evaluation is left as it is. `per_device_train_batch_size` has no say, `auto_find_batch_size` no effect.
+What it cannot do: `Trainer` counts in steps of its own, so that a checkpoint must be resumed with the same plan on as
+many processes (a file in the checkpoint tells); and evaluation is left as it is. `per_device_train_batch_size` has no
+say, `auto_find_batch_size` no effect.
 """
 
 from __future__ import annotations
 
+import json
 import math
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
 
 import torch.utils.data
-from transformers.trainer_utils import seed_worker
+import transformers.trainer_utils
+from transformers import TrainerCallback
+from transformers.trainer_utils import PREFIX_CHECKPOINT_DIR, seed_worker
 
 from lengthwise import LengthwiseError
 from lengthwise.integrations.accelerate import deal_once
 from lengthwise.torch.sampler import BatchSampler
 from lengthwise.torch.segmented import Segmented
+from lengthwise.torch.state import Identity, read_state
 
 if TYPE_CHECKING:
     from torch.utils.data import DataLoader
@@ -31,6 +37,28 @@ if TYPE_CHECKING:
     _Base = Trainer
 else:
     _Base = object
+
+#: The file in a checkpoint that says what its batches were planned from.
+IDENTITY: Final = "lengthwise.json"
+
+
+def _last_checkpoint(folder: str) -> str | None:
+    untyped: Any = transformers.trainer_utils.get_last_checkpoint
+    last: str | None = untyped(folder)
+    return last
+
+
+class _WriteIdentity(TrainerCallback):
+    """Puts what the batches were planned from into every checkpoint."""
+
+    def __init__(self, planner: Planner) -> None:
+        self._planner = planner
+
+    def on_save(self, args: Any, state: Any, control: Any, **_: Any) -> None:  # noqa: ARG002 (the Trainer's names)
+        """Write it beside the weights."""
+        folder = Path(args.output_dir) / f"{PREFIX_CHECKPOINT_DIR}-{state.global_step}"
+        if state.is_world_process_zero and folder.is_dir():
+            (folder / IDENTITY).write_text(json.dumps(BatchSampler(self._planner, rank=0).state_dict()))
 
 
 class PlannedTrainer(_Base):
@@ -54,6 +82,26 @@ class PlannedTrainer(_Base):
     def __init__(self, *args: Any, planner: Planner, **kwargs: Any) -> None:
         self.planner = planner
         super().__init__(*args, **kwargs)
+        self.add_callback(_WriteIdentity(planner))
+
+    def train(self, resume_from_checkpoint: Any = None, *args: Any, **kwargs: Any) -> Any:
+        """Train as `Trainer` does; a checkpoint of other lengths, another plan or other processes is refused."""
+        if resume_from_checkpoint:
+            output = str(self.args.output_dir)
+            last = _last_checkpoint(output) if resume_from_checkpoint is True else resume_from_checkpoint
+            self._check_checkpoint(Path(last or output) / IDENTITY)
+        return super().train(resume_from_checkpoint, *args, **kwargs)
+
+    def _check_checkpoint(self, path: Path) -> None:
+        if not path.exists():  # saved by a trainer without this mixin
+            return
+        state = json.loads(path.read_text())
+        read_state(state, Identity.of(self.planner), strict=True)
+        if state["world_size"] != self.planner.world_size:
+            raise LengthwiseError(
+                f"the checkpoint is of world_size={state['world_size']}, but the planner has "
+                f"{self.planner.world_size}; the Trainer counts in its own steps and resumes on as many processes only"
+            )
 
     def get_train_dataloader(self) -> DataLoader[Any]:
         """Return the prepared loader of planned batches."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -23,7 +24,7 @@ def rng() -> np.random.Generator:
 
 
 TEXTBOOK = ("best_fit", "first_fit", "next_fit")
-METHODS = (*TEXTBOOK, "optimal", "auto")
+METHODS = (*TEXTBOOK, "optimal", "auto", "sum_of_squares")
 
 
 def naive(lengths: list[int], capacity: int, method: str, max_samples: int | None = None) -> list[list[int]]:
@@ -221,6 +222,35 @@ def test_seed_draws_other_samples_for_the_same_sizes(story: npt.NDArray[np.uint1
         assert np.mean(one.indices == other.indices) < 0.2
 
 
+@given(st.lists(st.integers(0, 50), max_size=60), st.integers(1, 40), st.one_of(st.none(), st.integers(0, 9)))
+def test_concat_cuts_one_stream(lengths: list[int], capacity: int, seed: int | None) -> None:
+    packs = lw.pack(lengths, capacity, method="concat", seed=seed)
+    assert packs.segments is not None
+    fills = [int(np.diff(packs.segments[a:b].astype(int)).sum()) for a, b in pairwise(packs.offsets)]
+    assert all(fill == capacity for fill in fills[:-1])
+    assert sum(fills) == sum(lengths) == packs.real_tokens
+    assert len(packs) == packs.lower_bound or sum(lengths) == 0
+    samples, firsts = np.unique(packs.indices, return_index=True)
+    assert samples.tolist() == list(range(len(lengths)))
+    assert packs.segments[firsts, 0].tolist() == [0] * len(lengths)
+    stream = [
+        (sample, *segment) for sample, segment in zip(packs.indices.tolist(), packs.segments.tolist(), strict=True)
+    ]
+    for (sample, _, stop), (other, start, _) in pairwise(stream):
+        assert start == (stop if sample == other else 0)
+    if seed is None:
+        assert packs.indices.tolist() == sorted(packs.indices.tolist())
+
+
+def test_sum_of_squares_varies_lengths_too(story: npt.NDArray[np.uint16]) -> None:
+    part = story[:100_000]
+    first, second = (lw.pack(part, 8192, method="sum_of_squares", seed=seed) for seed in (1, 2))
+    for packs in (first, second):
+        check(packs, part)
+        assert packs.efficiency > 0.98
+    assert not np.array_equal(part[first.indices], part[second.indices])
+
+
 def test_golden_packs() -> None:
     """These bits are a promise: a change of them is a major version."""
     packs = lw.pack(np.repeat(np.arange(1, 7), 3), 20, seed=7)
@@ -301,6 +331,8 @@ def test_packs_behave_like_a_sequence() -> None:
         ([1], 8, {"overlong": ["error"]}, r"overlong is \['error'\]"),
         ([1], 8, {"time_limit": -1}, "time_limit is -1, but must be seconds from 0 to"),
         ([1], 8, {"time_limit": float("nan")}, "time_limit is nan"),
+        ([1], 8, {"method": "concat", "max_samples": 2}, 'method is "concat", which cuts one stream'),
+        ([1], 8, {"method": "concat", "overlong": "drop"}, 'method is "concat", which cuts one stream'),
         ([1], 8, {"seed": -1}, "seed is -1"),
         ([1, 9000], 8192, {}, r"lengths\[1\] is 9000 tokens, but a pack holds capacity=8192; choose overlong=\"trunc"),
         ([1, 8], 8, {"multiple_of": 3}, r"lengths\[1\] is 8 tokens, but a pack holds 6 tokens \(capacity=8 round"),

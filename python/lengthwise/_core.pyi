@@ -53,7 +53,6 @@ class Packer:
         overlong: str,
         work: int,
     ) -> Packer: ...
-    def __len__(self) -> int: ...
     def packs(
         self, lengths: Lengths, seed: int | None
     ) -> tuple[
@@ -117,6 +116,10 @@ class StreamPacker:
 def plan_chunks(
     lengths: Lengths, max_tokens: int, chunk: int
 ) -> tuple[npt.NDArray[np.uint32], npt.NDArray[np.uint32], npt.NDArray[np.int64], int]: ...
+
+def pack_limited(
+    limits: list[tuple[npt.NDArray[np.uint64], int]], seed: int | None
+) -> tuple[npt.NDArray[np.uint32], npt.NDArray[np.int64], int]: ...
 
 @final
 class PaddedPlanner:

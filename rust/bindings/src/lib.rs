@@ -37,7 +37,7 @@ mod _core {
     #[pymodule_export]
     use crate::measure::{batchmates, in_running_order, real_tokens};
     #[pymodule_export]
-    use crate::pack::{PackedPlanner, Packer};
+    use crate::pack::{PackedPlanner, Packer, pack_limited};
     #[pymodule_export]
     use crate::plan::{PaddedPlanner, fingerprint};
     #[pymodule_export]

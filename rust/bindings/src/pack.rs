@@ -1,10 +1,10 @@
 //! Packs: samples laid end to end in rows of a fixed capacity.
 #![expect(clippy::needless_pass_by_value, reason = "PyO3 hands extracted arguments over by value")]
 
-use lengthwise_core::pack::{self, Method, PackOptions, Packer as Decided, Packs, PadPack};
+use lengthwise_core::pack::{self, Limit, Method, PackOptions, Packer as Decided, Packs, PadPack};
 use lengthwise_core::rng::{Key, Stream};
 use lengthwise_core::{Overlong, Settings};
-use numpy::{IntoPyArray, PyArray1, PyArray2, PyArrayMethods};
+use numpy::{IntoPyArray, PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray1};
 use pyo3::prelude::*;
 
 use crate::arrays::{Lengths, with_lengths};
@@ -14,9 +14,11 @@ use crate::plan::{PlanArrays, REMAINDER, choice, hand_over as hand_over_plan};
 const METHODS: &[(&str, Method)] = &[
     ("auto", Method::Auto),
     ("best_fit", Method::BestFit),
+    ("concat", Method::Concat),
     ("first_fit", Method::FirstFit),
     ("next_fit", Method::NextFit),
     ("optimal", Method::Optimal),
+    ("sum_of_squares", Method::SumOfSquares),
 ];
 
 const OVERLONG: &[(&str, Overlong)] = &[
@@ -69,10 +71,6 @@ impl Packer {
         hand_over(py, packs)
     }
 
-    fn __len__(&self) -> usize {
-        self.inner.packs() as usize
-    }
-
     #[getter]
     fn lower_bound(&self) -> u64 {
         self.inner.lower_bound()
@@ -82,6 +80,25 @@ impl Packer {
     fn real_tokens(&self) -> u64 {
         self.inner.real_tokens()
     }
+}
+
+type BoundedRows<'py> = (Bound<'py, PyArray1<u32>>, Bound<'py, PyArray1<i64>>, u64);
+
+/// Several limits at once, each a uint64[n] and the most in a pack: (indices, offsets, lower bound).
+#[pyfunction]
+pub(crate) fn pack_limited<'py>(
+    py: Python<'py>,
+    limits: Vec<(PyReadonlyArray1<'py, u64>, u64)>,
+    seed: Option<u64>,
+) -> PyResult<BoundedRows<'py>> {
+    let key = seed.map(|seed| Key::new(seed, 0, Stream::Packs));
+    let slices: Vec<(&[u64], u64)> =
+        limits.iter().map(|(values, most)| Ok((values.as_slice()?, *most))).collect::<PyResult<_>>()?;
+    let (rows, bound) = enter(py, |interrupt| {
+        let limits: Vec<Limit<'_>> = slices.iter().map(|&(values, most)| Limit { values, most }).collect();
+        pack::pack_limited(&limits, key, interrupt)
+    })?;
+    Ok((rows.indices.into_pyarray(py), rows.offsets.into_pyarray(py), bound))
 }
 
 /// Everything about the packed epochs of one set of lengths that is the same in each.

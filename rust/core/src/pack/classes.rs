@@ -60,13 +60,10 @@ pub(crate) struct Sorted {
     starts: Vec<u32>,
 }
 
-/// The samples, grouped by class.
+/// Sample numbers, class by class in ascending size; behind them those that no class holds.
 #[derive(Debug)]
 pub(crate) struct Grouped {
-    /// Sample numbers, class by class in ascending size; behind them those that no class holds.
-    pub(crate) samples: Vec<u32>,
-    /// How many of them have a class.
-    pub(crate) in_classes: usize,
+    pub(super) samples: Vec<u32>,
 }
 
 impl Grouped {
@@ -190,7 +187,7 @@ impl Sorted {
                 number += 1;
             }
         }
-        Ok(Grouped { samples, in_classes: self.classes.samples() as usize })
+        Ok(Grouped { samples })
     }
 
     /// Where `starts` has the entry of a length.

@@ -4,6 +4,7 @@
 //! recipe; each column is one run of its class's samples. So everything is read and written in order, a block of rows at a
 //! time. Cost: 1 to 2 ns a sample.
 
+use super::classes::Grouped;
 use super::recipe::Recipe;
 use crate::raw::zeros;
 use crate::{Interrupt, Result};
@@ -20,9 +21,10 @@ pub struct Rows {
     pub offsets: Vec<i64>,
 }
 
-/// Name the samples of `recipe`: `samples` holds those of every class in turn, `counts` how many each class has.
-pub(crate) fn emit(recipe: &Recipe, counts: &[u32], samples: &[u32], interrupt: Interrupt<'_>) -> Result<Rows> {
+/// Name the samples of `recipe`; `counts` says how many each class has.
+pub(crate) fn emit(recipe: &Recipe, counts: &[u32], grouped: &Grouped, interrupt: Interrupt<'_>) -> Result<Rows> {
     let mut supply: Vec<&[u32]> = Vec::with_capacity(counts.len());
+    let samples = grouped.samples.as_slice();
     let mut rest = samples;
     for &count in counts {
         let (class, others) = rest.split_at(count as usize);

@@ -3,7 +3,7 @@
 //! What is packed with what is decided once, on sizes. Each epoch draws anew which sample takes which place of its size, so
 //! that packs of unchanged efficiency hold other samples, and shuffles the packs. Cost: about 10 ns a sample an epoch.
 
-use super::{PackOptions, Packer};
+use super::{Method, PackOptions, Packer};
 use crate::batch::Batch;
 use crate::plan::{Accounts, Plan, Settings};
 use crate::rng::{Key, Stream};
@@ -45,8 +45,14 @@ impl PackedPlanner {
         if settings.world_size == 0 {
             return Err(Error::invalid("world_size is 0, but there must be at least 1 rank"));
         }
+        if options.method == Method::Concat {
+            return Err(Error::invalid(
+                "method is \"concat\", a baseline to compare with, but an epoch is planned from whole samples; choose \
+                 \"best_fit\" with overlong=\"split\"",
+            ));
+        }
         let packer = Packer::new(lengths, PackOptions { overlong: settings.overlong, ..options }, interrupt)?;
-        if packer.packs() == 0 {
+        if packer.is_empty() {
             return Err(Error::invalid(format!(
                 "lengths are all longer than capacity={} and overlong=\"drop\" leaves nothing",
                 options.capacity

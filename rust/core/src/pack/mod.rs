@@ -11,8 +11,10 @@ mod coarse;
 mod columns;
 mod emit;
 mod first_fit;
+mod in_order;
 mod knapsack;
 mod layout;
+mod limited;
 mod next_fit;
 mod optimal;
 mod recipe;
@@ -26,5 +28,6 @@ mod tests;
 
 pub use emit::Rows;
 pub use layout::{PackedPlanner, PadPack};
+pub use limited::{Limit, pack_limited};
 pub use solve::{Method, PackOptions, Packer, Packs};
 pub use stream::{Closed, MOST_OPEN, StreamOptions, StreamPacker};

@@ -2,10 +2,11 @@
 
 use super::best_fit::best_fit;
 use super::bounds::lower_bound;
-use super::classes::{Classes, Grouped, Sorted};
+use super::classes::{Classes, Sorted};
 use super::columns::Work;
 use super::emit::{Rows, emit};
 use super::first_fit::first_fit;
+use super::in_order::{concat, sum_of_squares};
 use super::next_fit::next_fit;
 use super::optimal::improve;
 use super::recipe::Recipe;
@@ -26,6 +27,10 @@ pub enum Method {
     Optimal,
     /// Best fit, and column generation where the bound leaves more than 0.1 % to gain.
     Auto,
+    /// Sum of Squares in the order of the samples, or in a random one.
+    SumOfSquares,
+    /// One stream, cut every `capacity` tokens.
+    Concat,
 }
 
 /// What `Method::Auto` is content with: packs above the bound, one part in this many.
@@ -75,22 +80,32 @@ impl Packer {
     /// An option that cannot be used, an over-long sample that must not be, or the caller's interrupt.
     pub fn new<L: Length>(lengths: &[L], options: PackOptions, interrupt: Interrupt<'_>) -> Result<Self> {
         check(&options)?;
-        let sorted = Sorted::new(lengths, options.capacity, options.multiple_of, options.overlong, interrupt)?;
+        let overlong = if options.method == Method::Concat { Overlong::Split } else { options.overlong };
+        let sorted = Sorted::new(lengths, options.capacity, options.multiple_of, overlong, interrupt)?;
         let capacity = options.capacity / options.multiple_of;
         let bound = lower_bound(&sorted.classes, capacity, options.max_samples);
         let (recipe, lower_bound) = decide(&sorted.classes, capacity, &options, bound, interrupt)?;
         Ok(Self { options, sorted, recipe, lower_bound })
     }
 
-    /// How many packs there are.
-    #[must_use]
-    pub fn packs(&self) -> u64 {
+    /// How many packs a method that decides on sizes has found.
+    #[cfg(test)]
+    pub(super) fn packs(&self) -> u64 {
         self.recipe.len() + self.sorted.whole_pieces
+    }
+
+    /// Whether no sample is left to pack.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.sorted.classes.counts.is_empty() && self.sorted.whole_pieces == 0
     }
 
     /// No packing under the same options has fewer packs than this.
     #[must_use]
     pub fn lower_bound(&self) -> u64 {
+        if self.options.method == Method::Concat {
+            return self.sorted.real_tokens.div_ceil(u64::from(self.options.capacity));
+        }
         self.lower_bound + self.sorted.whole_pieces
     }
 
@@ -118,16 +133,24 @@ impl Packer {
     /// # Errors
     /// Other lengths, or the caller's interrupt.
     pub fn packs_of<L: Length>(&self, lengths: &[L], key: Option<Key>, interrupt: Interrupt<'_>) -> Result<Packs> {
-        let mut grouped = self.sorted.group(lengths, interrupt)?;
-        if let Some(key) = key {
-            grouped.shuffle(&self.sorted.classes, key);
+        if self.options.method == Method::Concat {
+            let (rows, segments) = concat(self.options.capacity, lengths, key, interrupt)?;
+            return Ok(Packs { rows, segments: Some(segments), dropped: Vec::new() });
         }
-        let mut rows = emit(&self.recipe, &self.sorted.classes.counts, &grouped.samples, interrupt)?;
+        let mut rows = if self.options.method == Method::SumOfSquares {
+            sum_of_squares(&self.sorted, &self.options, lengths, key, interrupt)?
+        } else {
+            let mut grouped = self.sorted.group(lengths, interrupt)?;
+            if let Some(key) = key {
+                grouped.shuffle(&self.sorted.classes, key);
+            }
+            emit(&self.recipe, &self.sorted.classes.counts, &grouped, interrupt)?
+        };
         let mut packs = Packs { rows: Rows::default(), segments: None, dropped: Vec::new() };
         if self.sorted.overlong > 0 {
             match self.options.overlong {
                 Overlong::Error | Overlong::Alone => {}
-                Overlong::Drop => packs.dropped = outside(&grouped),
+                Overlong::Drop => packs.dropped = self.outside(lengths),
                 Overlong::Truncate => packs.segments = Some(self.remaining_parts(&rows, lengths)),
                 Overlong::Split => {
                     let mut segments = self.remaining_parts(&rows, lengths);
@@ -138,6 +161,12 @@ impl Packer {
         }
         packs.rows = rows;
         Ok(packs)
+    }
+
+    /// Samples that are in no pack.
+    fn outside<L: Length>(&self, lengths: &[L]) -> Vec<u32> {
+        let long = lengths.iter().zip(0..).filter(|&(&length, _)| length.into() > self.sorted.usable);
+        long.map(|(_, sample)| sample).collect()
     }
 
     /// For every entry, the part of the sample that the packer was given.
@@ -167,13 +196,6 @@ impl Packer {
     }
 }
 
-/// Samples that no class holds, ascending.
-fn outside(grouped: &Grouped) -> Vec<u32> {
-    let mut outside = grouped.samples[grouped.in_classes..].to_vec();
-    outside.sort_unstable();
-    outside
-}
-
 fn check(options: &PackOptions) -> Result<()> {
     if options.capacity == 0 || options.capacity > i32::MAX as u32 {
         return Err(Error::invalid(format!(
@@ -193,6 +215,13 @@ fn check(options: &PackOptions) -> Result<()> {
             "overlong is \"alone\", but no pack exceeds its capacity; choose \"error\", \"drop\", \"truncate\" or \"split\"",
         ));
     }
+    let plain = options.max_samples == u32::MAX && options.multiple_of == 1;
+    if options.method == Method::Concat && !(plain && matches!(options.overlong, Overlong::Error | Overlong::Split)) {
+        return Err(Error::invalid(
+            "method is \"concat\", which cuts one stream every capacity tokens and keeps no other limit; leave max_samples, \
+             multiple_of and overlong as they are, or choose another method",
+        ));
+    }
     if options.max_samples == 0 {
         return Err(Error::invalid("max_samples is 0, but a pack holds at least 1 sample; pass None for no cap"));
     }
@@ -209,6 +238,7 @@ fn decide(
 ) -> Result<(Recipe, u64)> {
     let cap = options.max_samples;
     match options.method {
+        Method::SumOfSquares | Method::Concat => Ok((Recipe::default(), bound)),
         Method::NextFit => Ok((next_fit(classes, capacity, cap), bound)),
         Method::FirstFit => Ok((first_fit(classes, capacity, cap, interrupt)?, bound)),
         Method::BestFit => Ok((quick(classes, capacity, cap, bound, interrupt)?, bound)),

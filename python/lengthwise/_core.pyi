@@ -116,7 +116,6 @@ class StreamPacker:
 def plan_chunks(
     lengths: Lengths, max_tokens: int, chunk: int
 ) -> tuple[npt.NDArray[np.uint32], npt.NDArray[np.uint32], npt.NDArray[np.int64], int]: ...
-
 def pack_limited(
     limits: list[tuple[npt.NDArray[np.uint64], int]], seed: int | None
 ) -> tuple[npt.NDArray[np.uint32], npt.NDArray[np.int64], int]: ...
@@ -174,9 +173,7 @@ def fill_from_levels(
     max_definition: int,
     element: int,
 ) -> int: ...
-def fill_from_offsets(
-    out: npt.NDArray[np.uint32], offsets: npt.NDArray[np.int32] | npt.NDArray[np.int64]
-) -> None: ...
+def fill_from_offsets(out: npt.NDArray[np.uint32], offsets: npt.NDArray[np.int32] | npt.NDArray[np.int64]) -> None: ...
 def fingerprint(lengths: Lengths) -> str:
     """32 hexadecimal digits that tell these lengths from others, whatever integers store them."""
 

@@ -3,6 +3,8 @@
 //! Pure Rust: no Python, no input or output, no threads left behind. Data flows one way:
 //! lengths -> histogram -> boundaries -> plan (or packs). One concept a file.
 
+#![deny(unsafe_code)]
+
 pub mod balance;
 mod batch;
 pub mod boundaries;

@@ -60,7 +60,8 @@ impl Key {
     /// The key of part `index` of what this key names, for instance of one bin.
     #[must_use]
     pub const fn child(self, index: u64) -> Self {
-        Self { first: self.word(2 * index), second: self.word(2 * index + 1) }
+        let swapped = Self { first: self.second, second: self.first };
+        Self { first: self.word(index), second: swapped.word(index) }
     }
 
     /// Word number `position` of the sequence: all 64 bits are uniform.

@@ -38,13 +38,12 @@ pub(crate) fn sorted<L: Length, I: Index>(
         return Ok((indices, starts));
     }
     let mut bins = vec![ceiling as u16; ceiling + 1];
-    let mut shorter = 0;
+    let mut low = 0;
     for &bound in groups.bounds() {
-        // Bucket (shorter, bound] takes the bins shorter..bound backwards; length 0 shares the bin of length 1.
-        (shorter + 1..=bound).for_each(|length| bins[length as usize] = (shorter + bound - length) as u16);
-        shorter = bound;
+        // The bucket of lengths low..=bound takes the bins low..=bound backwards.
+        (low..=bound).for_each(|length| bins[length as usize] = (low + bound - length) as u16);
+        low = bound + 1;
     }
-    bins[0] = bins[1];
     if items.cut_to(groups.longest()) {
         bins[ceiling] = bins[ceiling - 1];
     }

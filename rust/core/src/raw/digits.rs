@@ -1,25 +1,19 @@
-//! The only module with unsafe code: memory that is written once, from several threads, without being cleared first.
-//!
-//! Why: a plan's largest cost is moving samples to their bins. Safe code would clear the arrays first (0.3 ns a sample),
-//! check every position (0.3 ns), could not write to interleaved positions from several threads at all, and has no way to
-//! write past the cache (3 ns a sample at 10^8 samples). Everything here is sound for any argument: what the unsafe blocks
-//! rely on is established in the same type, never by the caller.
-#![allow(unsafe_code)]
+//! Samples scattered to bins: the digits that choose the bins, their counts, and the scatter that they make safe.
 
 use std::mem::MaybeUninit;
 use std::ops::Range;
 use std::sync::Mutex;
 
+use super::lines::{LINE, scatter_lines};
+use super::memory::ask_for_large_pages;
+use super::vector::{Work, widest};
 use crate::parallel::run;
-use crate::rng::LANES;
 use crate::{Error, Interrupt, Result};
 
 /// Samples between two looks at the interrupt.
-const CHUNK: usize = 1 << 18;
+pub(super) const CHUNK: usize = 1 << 18;
 /// A lane is at most so long, so that it counts in 32 bits.
 const LANE: usize = 1 << 31;
-/// Bytes that move between cache and memory at once.
-const LINE: usize = 64;
 /// Above so many bytes the result does not stay in a cache, and is written past it.
 const STREAM_BYTES: usize = 64 << 20;
 /// Above so many bins plain stores fight for the same cache sets.
@@ -175,7 +169,7 @@ fn count(
 }
 
 /// Where scattered elements go: shared by threads that write to different positions.
-struct Target<E>(*mut E);
+pub(super) struct Target<E>(pub(super) *mut E);
 
 impl<E> Clone for Target<E> {
     fn clone(&self) -> Self {
@@ -214,206 +208,6 @@ unsafe fn scatter_plain<E: Copy>(
     Ok(())
 }
 
-/// One cache line.
-#[derive(Clone, Copy)]
-#[repr(align(64))]
-struct Line(#[expect(dead_code, reason = "read through pointers to elements")] [u8; LINE]);
-
-/// Scatter one lane by whole cache lines, gathered beside and written past the cache.
-///
-/// # Safety
-/// As [`scatter_plain`].
-unsafe fn scatter_lines<E: Copy>(
-    digits: &[u16],
-    range: Range<usize>,
-    next: &mut [usize],
-    target: Target<E>,
-    make: impl Fn(usize) -> E,
-    interrupt: Interrupt<'_>,
-) -> Result<()> {
-    let width = LINE / size_of::<E>();
-    // Positions are counted from the start of the line that `target` lies in, so that lines are aligned in memory.
-    let offset = target.0 as usize % LINE / size_of::<E>();
-    let mut lines = vec![Line([0; LINE]); next.len()];
-    let gathered = lines.as_mut_ptr().cast::<E>();
-    let first: Vec<usize> = next.to_vec();
-    let copy_out = |bin: usize, from: usize, to: usize| {
-        for position in from.max(first[bin])..to {
-            let slot = (position + offset) % width;
-            // SAFETY: the slot holds what was made for `position`, which the caller lets this lane write.
-            unsafe { target.0.add(position).write(gathered.add(bin * width + slot).read()) };
-        }
-    };
-    for start in range.clone().step_by(CHUNK) {
-        interrupt.check()?;
-        let stop = range.end.min(start + CHUNK);
-        for (position, &digit) in (start..stop).zip(&digits[start..stop]) {
-            let bin = usize::from(digit);
-            // SAFETY: digits are below the number of bins (invariant of `Digits`), and there is a line for every bin.
-            let (place, slot) = unsafe {
-                let next = next.get_unchecked_mut(bin);
-                let place = *next;
-                let slot = (place + offset) % width;
-                gathered.add(bin * width + slot).write(make(position));
-                *next += 1;
-                (place, slot)
-            };
-            if slot + 1 == width {
-                // SAFETY: `bin` is below the number of bins.
-                let own = unsafe { *first.get_unchecked(bin) };
-                if place + 1 >= own + width {
-                    // SAFETY: the whole line is this lane's own: positions place + 1 - width..=place, aligned by `offset`.
-                    unsafe { stream_line(target.0.add(place + 1 - width).cast(), gathered.add(bin * width).cast()) };
-                } else {
-                    copy_out(bin, own, place + 1);
-                }
-            }
-        }
-    }
-    for (bin, &stop) in next.iter().enumerate() {
-        let begun = (stop + offset) % width;
-        copy_out(bin, stop.saturating_sub(begun), stop);
-    }
-    end_stream();
-    Ok(())
-}
-
-/// Write one line past the cache.
-///
-/// # Safety
-/// Both point to a line, aligned as such; `to` may be written.
-#[inline]
-unsafe fn stream_line(to: *mut Line, from: *const Line) {
-    #[cfg(target_arch = "x86_64")]
-    // SAFETY: SSE2 belongs to x86-64; the caller answers for both pointers.
-    unsafe {
-        use std::arch::x86_64::{__m128i, _mm_load_si128, _mm_stream_si128};
-        let (to, from) = (to.cast::<__m128i>(), from.cast::<__m128i>());
-        for part in 0..LINE / 16 {
-            _mm_stream_si128(to.add(part), _mm_load_si128(from.add(part)));
-        }
-    }
-    #[cfg(not(target_arch = "x86_64"))]
-    // SAFETY: the caller answers for both pointers.
-    unsafe {
-        std::ptr::copy_nonoverlapping(from, to, 1);
-    }
-}
-
-/// Make streamed lines visible to other threads in the usual order.
-fn end_stream() {
-    #[cfg(target_arch = "x86_64")]
-    // SAFETY: SSE belongs to x86-64.
-    unsafe {
-        std::arch::x86_64::_mm_sfence();
-    }
-}
-
-/// Exchange `items[left - 1 - lane]` with `items[chosen[lane]]` for every lane, in order.
-///
-/// Without the checks a shuffle in cache takes 0.9 instead of 1.3 ns an item.
-#[inline(always)]
-#[expect(clippy::inline_always, reason = "compiled once for each instruction set")]
-pub(crate) fn swap_lanes<T: Copy>(items: &mut [T], left: usize, chosen: &[u32; LANES]) {
-    let bound = items.len().min(u32::MAX as usize) as u32;
-    let mut outside = false;
-    for &other in chosen {
-        outside |= other >= bound;
-    }
-    if outside || left < LANES || left > items.len() {
-        return;
-    }
-    let start = items.as_mut_ptr();
-    for (lane, &other) in chosen.iter().enumerate() {
-        // SAFETY: LANES <= left <= items.len(), and every choice is below items.len(), as just checked.
-        unsafe {
-            let (one, other) = (start.add(left - 1 - lane), start.add(other as usize));
-            let kept = one.read();
-            one.write(other.read());
-            other.write(kept);
-        }
-    }
-}
-
-/// Bring `item` into the first-level cache, if the machine can be asked to.
-#[inline]
-pub(crate) fn prefetch<T>(item: &T) {
-    #[cfg(target_arch = "x86_64")]
-    // SAFETY: a prefetch has no effect that a program can see; SSE belongs to x86-64.
-    unsafe {
-        use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
-        _mm_prefetch::<_MM_HINT_T0>(std::ptr::from_ref(item).cast());
-    }
-    #[cfg(not(target_arch = "x86_64"))]
-    let _ = item;
-}
-
-/// What [`widest`] can compile several times: `run` must be inlined always (a closure cannot be).
-pub(crate) trait Work {
-    /// Do it.
-    fn run(self);
-}
-
-/// Run `work`, compiled for the widest vectors that this machine has. The result is the same: only integers are decided.
-///
-/// A shuffle in cache takes 0.9 instead of 1.5 ns an item.
-#[inline]
-pub(crate) fn widest(work: impl Work) {
-    #[cfg(target_arch = "x86_64")]
-    {
-        #[target_feature(enable = "avx2,bmi1,bmi2")]
-        fn wide(work: impl Work) {
-            work.run();
-        }
-        if std::is_x86_feature_detected!("avx2")
-            && std::is_x86_feature_detected!("bmi1")
-            && std::is_x86_feature_detected!("bmi2")
-        {
-            // SAFETY: the machine has the features, as just asked.
-            return unsafe { wide(work) };
-        }
-    }
-    work.run();
-}
-
-/// Arrays from this size on ask for large pages.
-const WORTHWHILE: usize = 4 << 20;
-
-/// `len` zeros, in large pages where that helps.
-pub(crate) fn zeros<T: Copy + Default>(len: usize) -> Vec<T> {
-    let mut array = vec![T::default(); len];
-    ask_for_large_pages(array.as_mut_ptr(), len);
-    array
-}
-
-/// Advise that `len` elements from `start` on be kept in pages of 2 MiB, where that helps and the system has them.
-///
-/// A fresh array costs one page fault for every 4 KiB that is written, 0.3 to 2 us each on virtual machines: for 10 million
-/// samples more than all planning; and random writes over it then miss the processor's table of pages. Naming 10 million
-/// samples in packs takes 69 ms with it and 146 ms without (processor time, Zen 4, KVM).
-fn ask_for_large_pages<T>(start: *mut T, len: usize) {
-    #[cfg(target_os = "linux")]
-    {
-        use std::ffi::{c_int, c_void};
-        unsafe extern "C" {
-            fn madvise(address: *mut c_void, length: usize, advice: c_int) -> c_int;
-        }
-        const PAGE: usize = 4096;
-        const MADV_HUGEPAGE: c_int = 14;
-        let bytes = len * size_of::<T>();
-        let first = start.addr().next_multiple_of(PAGE);
-        let stop = (start.addr() + bytes) / PAGE * PAGE;
-        if bytes >= WORTHWHILE && first < stop {
-            let address = start.cast::<c_void>().with_addr(first);
-            // SAFETY: MADV_HUGEPAGE changes neither contents nor validity of memory, whatever the address. A refusal (an old
-            // kernel, the feature off) leaves everything as it was, so the result is not looked at.
-            unsafe { madvise(address, stop - first, MADV_HUGEPAGE) };
-        }
-    }
-    #[cfg(not(target_os = "linux"))]
-    let _ = (start, len);
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -446,15 +240,5 @@ mod tests {
             check(n, bins, |position| [position as u32, 5]);
             check(n, bins, |position| [position as u64, 9]);
         }
-    }
-
-    #[test]
-    fn swaps_out_of_range_change_nothing() {
-        let mut items = [1_u8; 20];
-        swap_lanes(&mut items, 21, &[0; LANES]);
-        swap_lanes(&mut items, 15, &[0; LANES]);
-        swap_lanes(&mut items, 20, &[20; LANES]);
-        swap_lanes::<u8>(&mut [], 0, &[0; LANES]);
-        assert_eq!(items, [1; 20]);
     }
 }

@@ -169,7 +169,7 @@ class Planner:
         """Plan one epoch of all ranks.
 
         Args:
-            epoch: from 0 to 2**64 - 1. Seed 1, epoch 0 has nothing in common with seed 0, epoch 1.
+            epoch: from 0 to 2**63 - 1. Seed 1, epoch 0 has nothing in common with seed 0, epoch 1.
 
         Raises:
             LengthwiseError: the epoch is out of range, or has fewer samples than ranks.
@@ -182,7 +182,7 @@ class Planner:
             >>> len(plan) == 4 * plan.steps
             True
         """
-        epoch = as_integer(epoch, "epoch", 0, 2**64 - 1)
+        epoch = as_integer(epoch, "epoch", 0, 2**63 - 1)
         arrays = self.step_maker.arrange(
             self._ready.plan(self.lengths, epoch),
             layout=self.layout,

@@ -176,7 +176,7 @@ def _step_spread(real: npt.NDArray[np.uint64], squares: float, sizes: npt.NDArra
 
 
 def _batchmates_again(plan: Plan) -> float:
-    following = plan.planner.plan((plan.epoch + 1) % 2**64)
+    following = plan.planner.plan((plan.epoch + 1) % 2**63)
     now = (plan.indices, plan.starts, plan.sizes)
     met, pairs = _core.batchmates(
         now, (following.indices, following.starts, following.sizes), plan.planner.lengths.size

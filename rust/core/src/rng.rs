@@ -57,11 +57,10 @@ impl Key {
         root.child(epoch).child(stream as u64)
     }
 
-    /// The key of part `index` of what this key names, for instance of one bin.
+    /// The key of part `index` of what this key names, for instance of one bin. Parts differ for indices below 2^63.
     #[must_use]
     pub const fn child(self, index: u64) -> Self {
-        let swapped = Self { first: self.second, second: self.first };
-        Self { first: self.word(index), second: swapped.word(index) }
+        Self { first: self.word(index.wrapping_mul(2)), second: self.word(index.wrapping_mul(2).wrapping_add(1)) }
     }
 
     /// Word number `position` of the sequence: all 64 bits are uniform.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import pickle
 import tracemalloc
+from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -17,7 +18,7 @@ from torchdata.stateful_dataloader import StatefulDataLoader
 from torchdata.stateful_dataloader.stateful import Stateful
 
 import lengthwise as lw
-from lengthwise.torch import BatchSampler, PaddedCollator
+from lengthwise.torch import BatchSampler, PackedCollator, PaddedCollator, Segmented
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -163,6 +164,25 @@ def test_loaders_make_iterators_that_they_throw_away(workers: int, calls: int) -
     sampler = Counting(planner())
     assert loaded(load(sampler, num_workers=workers)) == batches(BatchSampler(planner()))
     assert len(made) == calls
+
+
+@pytest.mark.parametrize("overlong", ["error", "split"])
+def test_packs_are_dealt_like_batches(overlong: Any) -> None:
+    capacity = 100 if overlong == "error" else 25
+    rows = [{"input_ids": np.full(length, row)} for row, length in enumerate(LENGTHS)]
+    tokens: Counter[int] = Counter()
+    counts = set()
+    for rank in range(3):
+        packer = lw.Planner(LENGTHS, lw.Packed(capacity), world_size=3, overlong=overlong)
+        sampler = BatchSampler(packer, rank)
+        dataset: Any = Segmented(rows) if overlong == "split" else rows
+        loader: DataLoader[Any] = DataLoader(dataset, batch_sampler=sampler, collate_fn=PackedCollator())
+        counts.add(len(loader))
+        for batch in loader:
+            assert batch["input_ids"].numel() <= capacity
+            tokens.update(batch["input_ids"].flatten().tolist())
+    assert len(counts) == 1
+    assert tokens == {row: int(length) for row, length in enumerate(LENGTHS)}
 
 
 @pytest.mark.timeout(60)

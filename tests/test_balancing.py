@@ -134,6 +134,7 @@ BAD: list[tuple[Any, Any, dict[str, Any], str]] = [
     ([1], 0, {}, "parts is 0"),
     ([1], 1.5, {}, "parts is 1.5"),
     ([1], True, {}, "parts is True"),
+    ([1], 2**40, {}, "parts is 1099511627776, but must be at most 16777216"),
     ([1, -2], 1, {}, r"costs\[1\] is -2"),
     ([1.0, float("nan")], 1, {}, r"costs\[1\] is nan"),
     ([1.0, float("inf")], 1, {}, r"costs\[1\] is inf"),

@@ -70,7 +70,7 @@ def balance(
 
     Args:
         costs: [n], at least 0, in any unit. Whole numbers are added exactly, others to 2**-60 of their sum.
-        parts: how many, at least 1.
+        parts: how many, from 1 to 2**24.
         equal_count: the parts hold equally many items (counts that differ by one where n is no multiple of `parts`).
         capacity: the most that a part may hold. A number limits its cost; a pair (sizes, limit) limits another
             quantity, such as tokens where the cost is quadratic: `capacity=(lengths, 32_768)`.

@@ -20,6 +20,9 @@ use crate::{Error, Interrupt, Result};
 use refine::refine;
 use sorted::Sorted;
 
+/// More parts than any machine has ranks; a wild number must not take all memory.
+const MOST_PARTS: usize = 1 << 24;
+
 /// What else must hold for every part.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Rule<'a> {
@@ -129,8 +132,8 @@ fn check(costs: &[u64], parts: usize) -> Result<()> {
     if parts == 0 {
         return Err(Error::invalid("parts is 0, but must be at least 1"));
     }
-    if u32::try_from(parts).is_err() {
-        return Err(Error::invalid(format!("parts is {parts}, but must be below 2^32")));
+    if parts > MOST_PARTS {
+        return Err(Error::invalid(format!("parts is {parts}, but must be at most {MOST_PARTS}")));
     }
     if u32::try_from(costs.len()).is_err() {
         return Err(Error::invalid(format!("costs has {} items, but must have fewer than 2^32", costs.len())));

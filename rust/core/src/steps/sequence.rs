@@ -1,8 +1,8 @@
 //! In which order steps run: random, but never so that the mean length of one step tells that of the next.
 //!
 //! Of S steps in random order the lag-1 correlation is about normal with deviation 1 / sqrt(S): 0.017 for 3,600 steps.
-//! Orders are drawn until it is below 0.01 in magnitude, which is a uniform draw among such orders; after 64 draws (fewer
-//! than about 60 steps need so many) the best of them is taken.
+//! Orders are drawn until it is below 0.01 in magnitude, which is a uniform draw among such orders; after 64 draws (few
+//! steps, or a handful that stand out from all others, may need so many) the best of them is taken.
 
 use super::Table;
 use crate::rng::Key;

@@ -58,3 +58,23 @@ def test_arrow_tables_of_whole_batches_through_a_loader() -> None:
     batches = list(loader)
     assert len(batches) == planner.plan().steps
     assert all(batch["input_ids"].shape == (1, 64) for batch in batches)
+
+
+@pytest.mark.parametrize("continued", [True, False])
+def test_positions_of_split_samples_continue_or_restart(*, continued: bool) -> None:
+    import lengthwise as lw
+    from lengthwise.torch import BatchSampler, PackedCollator, Segmented
+
+    lengths = [5, 20, 3]
+    rows = [{"input_ids": list(range(n))} for n in lengths]
+    planner = lw.Planner(lengths, lw.Packed(8), overlong="split")
+    dataset = Segmented(rows, start_field="first" if continued else None)
+    collate_fn = PackedCollator(position_start="first" if continued else 0)
+    tokens = 0
+    for batch in DataLoader(dataset, batch_sampler=BatchSampler(planner), collate_fn=collate_fn):
+        # Here a token is its own position in the whole sample.
+        same = (batch["position_ids"] == batch["input_ids"]).all()
+        restarts = (batch["position_ids"][0, batch["cu_seq_lens_q"][:-1].long()] == 0).all()
+        assert same if continued else restarts
+        tokens += batch["input_ids"].numel()
+    assert tokens == sum(lengths)

@@ -19,6 +19,8 @@ class Segmented(Dataset[Any]):
 
     Args:
         dataset: map-style; `__getitems__` is used where it has one, as the `DataLoader` would.
+        start_field: the field to add to each row (a mapping) with the position of its first token in the whole sample:
+            with `PackedCollator(position_start=...)` of the same name, positions of pieces continue.
 
     Example:
         >>> rows = Segmented([{"input_ids": [5, 6, 7, 8], "labels": [1, 1, 0, 1], "source": "a"}])
@@ -26,15 +28,16 @@ class Segmented(Dataset[Any]):
         {'input_ids': [6, 7], 'labels': [1, 0], 'source': 'a'}
     """
 
-    def __init__(self, dataset: Any) -> None:
+    def __init__(self, dataset: Any, *, start_field: str | None = None) -> None:
         self.dataset = dataset
+        self.start_field = start_field
 
     def __len__(self) -> int:
         return len(self.dataset)
 
     def __getitem__(self, segment: Segment) -> Any:
         index, start, stop = segment
-        return cut(self.dataset[index], start, stop)
+        return self._piece(self.dataset[index], start, stop)
 
     def __getitems__(self, segments: Sequence[Segment]) -> list[Any]:
         """Return the rows of a whole batch."""
@@ -43,7 +46,11 @@ class Segmented(Dataset[Any]):
             rows = self.dataset.__getitems__(indices)
         else:
             rows = [self.dataset[index] for index in indices]
-        return [cut(row, start, stop) for row, (_, start, stop) in zip(rows, segments, strict=True)]
+        return [self._piece(row, start, stop) for row, (_, start, stop) in zip(rows, segments, strict=True)]
+
+    def _piece(self, row: Any, start: int, stop: int) -> Any:
+        piece = cut(row, start, stop)
+        return piece if self.start_field is None else {**piece, self.start_field: start}
 
 
 def cut(row: Any, start: int, stop: int) -> Any:

@@ -59,8 +59,8 @@ class Stripes:
         """Return uint32[n]: the cell of every sample, a row of `shapes`, by its first length and then its second.
 
         Raises:
-            LengthwiseError: a sample that fits no cell of its stripe (one that the stripes were not made for), or arrays
-                of different sizes.
+            LengthwiseError: arrays of different sizes, or a sample that fits no cell of its stripe (one that the
+                stripes were not made for).
         """
         return _cells(self.shapes, *_pair(first, second))
 

@@ -38,8 +38,9 @@ impl Histogram {
     /// # Errors
     /// [`Error::Interrupted`].
     pub fn of<T: Length>(lengths: &[T], interrupt: Interrupt<'_>) -> Result<Self> {
-        let Some(longest) = lengths.iter().max() else { return Ok(Self::default()) };
-        let longest: u32 = (*longest).into();
+        let Some(&first) = lengths.first() else { return Ok(Self::default()) };
+        // `Iterator::max` keeps the last of equal ones, which defeats vectors.
+        let longest: u32 = lengths.iter().fold(first, |longest, &length| longest.max(length)).into();
         let size = longest as usize + 1;
         let limit = lengths.len().saturating_mul(COUNTERS_PER_SAMPLE).clamp(ALWAYS_DENSE, NEVER_DENSE);
         let mut all = Self::default();

@@ -37,11 +37,14 @@ impl Candidates {
             )));
         }
         let include = checked_include(include, multiple_of)?;
-        let mut candidates = Self { bounds: Vec::new(), below: vec![0] };
+        let most = histogram.distinct() + include.len();
+        let mut candidates = Self { bounds: Vec::with_capacity(most), below: Vec::with_capacity(most + 1) };
+        candidates.below.push(0);
         let mut extra = include.iter().copied().peekable();
         let mut samples = 0;
         for (length, count) in histogram.iter() {
-            let bound = length.next_multiple_of(multiple_of);
+            // A division that a million lengths would feel.
+            let bound = if multiple_of == 1 { length } else { length.next_multiple_of(multiple_of) };
             while let Some(earlier) = extra.next_if(|&extra| extra < bound) {
                 candidates.put(earlier, samples);
             }

@@ -12,8 +12,8 @@ use crate::{Error, Interrupt, Result};
 pub(super) const NARROW_LIMIT: i128 = 1 << 60;
 /// Candidates below which a coarse first search does not pay.
 const COARSE_FROM: usize = 2048;
-/// Candidates that a coarse search keeps, at least and for every boundary asked for.
-const COARSE_LEAST: usize = 256;
+/// A coarse search keeps one in so many candidates, and more where boundaries would come too close together.
+const COARSE_STRIDE: usize = 32;
 const COARSE_PER_BOUNDARY: usize = 8;
 
 /// The cheapest of the candidates, where one sample padded to candidate j costs `costs[j]` (or, without costs, its
@@ -173,7 +173,7 @@ fn constrained(
 /// The charge that is right for `k` when only every so many candidates may be chosen: most of the search, at a fraction
 /// of the cost.
 fn coarse_guess<T: Total>(below: &[i64], costs: &[u64], k: usize, interrupt: Interrupt<'_>) -> Result<Option<i128>> {
-    let stride = costs.len() / (k * COARSE_PER_BOUNDARY).max(COARSE_LEAST);
+    let stride = COARSE_STRIDE.min(costs.len() / (k * COARSE_PER_BOUNDARY));
     if costs.len() < COARSE_FROM || stride < 4 {
         return Ok(None);
     }

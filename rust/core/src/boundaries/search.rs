@@ -6,18 +6,23 @@
 //!
 //! **Method**: the optimum C(k) is then convex in k, so the free optimum at a charge c per boundary has k of them where
 //! c lies between C(k-1) - C(k) and C(k) - C(k+1). Costs are doubled and charges odd: then no two k tie at a charge.
-//! Every solution narrows a bracket (fewer than k, more than k). The next charge supposes C(k) = a + b/k through both
-//! ends; after a miss it is the slope of the chord between them, which is certain to fall inside or to show that all k
-//! between are on the chord. In that case k edges are spliced from the two paths (Aggarwal, Schieber and Tokuyama,
+//! Every solution narrows a bracket (fewer than k, more than k). The next charge supposes C(k) = a + b/k near the last
+//! solution; after a miss it is the slope of the chord between both ends, which is certain to fall inside or to show that
+//! all k between are on the chord. In that case k edges are spliced from the two paths (Aggarwal, Schieber and Tokuyama,
 //! "Finding a minimum-weight k-link path in graphs with the concave Monge property", 1994).
 //!
 //! **Proof of optimality**: at any charge c, the free optimum minus c k is a lower bound on C(k) (weak duality). It is
 //! taken from the program's own total, not from the path, and handed on with the path.
 //!
-//! **Cost**: 2 to 8 free solutions, each O(m).
+//! **Cost**: 2 to 8 free solutions, each O(m), as a rule; each narrows the bracket, so at most O(m) of them.
+
+use std::cmp::Ordering;
 
 use super::total::Total;
 use crate::{Error, Result};
+
+/// Brackets of no more than so many numbers are closed by their chord, which is sure of progress.
+const TIGHT: usize = 4;
 
 /// The free problem: as many boundaries as are worth their charge.
 pub(super) trait Solver<T> {
@@ -87,29 +92,52 @@ pub(super) fn exactly<T: Total, S: Solver<T>>(
     k: usize,
     mut guess: Option<i128>,
 ) -> Result<Option<Proven<T>>> {
-    let mut first = true;
+    guess = guess.or_else(|| rescale(chord(&fewer, &more), fewer.len() * more.len(), k, &fewer));
+    let (mut side, mut streak, mut misses) = (Ordering::Equal, 0, 0);
+    // The number falls as the charge rises: charges that led to fewer or more than k bracket all that can still help.
+    let (mut low, mut high) = (i128::MIN, i128::MAX);
     loop {
         if let Some(hit) = [&fewer, &more].into_iter().find(|path| path.len() == k) {
             return Ok(Some(Proven::of(hit.clone())));
         }
         let chord = chord(&fewer, &more);
-        let charge = guess.take().unwrap_or(chord) | 1;
+        let loose = more.len() - fewer.len() > TIGHT;
+        let charge = guess.filter(|&guess| loose && low < guess && guess < high).unwrap_or(chord) | 1;
         let path = solve(solver, charge)?;
         let found = path.len();
+        streak = if found.cmp(&k) == side { streak + 1 } else { 1 };
+        side = found.cmp(&k);
+        if found <= k {
+            high = high.min(charge);
+        }
+        if found >= k {
+            low = low.max(charge);
+        }
+        guess = next_charge(charge, found, k, streak, &fewer);
         if found > fewer.len() && found < more.len() {
-            // One point tells the curve's height only; two tell its shape.
-            guess = first.then(|| rescale(charge, found * found, k, &fewer)).flatten();
-            first = false;
+            misses = 0;
             if found <= k {
                 fewer = path;
             } else {
                 more = path;
             }
-            guess = guess.or_else(|| rescale(self::chord(&fewer, &more), fewer.len() * more.len(), k, &fewer));
         } else if charge == chord | 1 {
             let proof = solve(solver, chord)?;
             return Ok(splice(&fewer, &more, k, &proof));
+        } else {
+            misses += 1;
+            guess = guess.filter(|_| misses == 1);
         }
+    }
+}
+
+/// The next charge to try after `charge` led to `found`, the `streak`-th time in a row on one side of k: first the one
+/// for k itself, then the one as far beyond k, to close the bracket from the other side too, then the chord.
+fn next_charge<T: Total>(charge: i128, found: usize, k: usize, streak: usize, fewer: &Path<T>) -> Option<i128> {
+    match streak {
+        1 => rescale(charge, found * found, k, fewer),
+        2 => rescale(charge, found * found, (2 * k).saturating_sub(found).max(1), fewer),
+        _ => None,
     }
 }
 

@@ -92,7 +92,9 @@ pub(super) fn exactly<T: Total, S: Solver<T>>(
     k: usize,
     mut guess: Option<i128>,
 ) -> Result<Option<Proven<T>>> {
-    guess = guess.or_else(|| rescale(chord(&fewer, &more), fewer.len() * more.len(), k, &fewer));
+    if guess.is_none() && fewer.len() < k && k < more.len() {
+        guess = rescale(chord(&fewer, &more), fewer.len() * more.len(), k, &fewer);
+    }
     let (mut side, mut streak, mut misses) = (Ordering::Equal, 0, 0);
     // The number falls as the charge rises: charges that led to fewer or more than k bracket all that can still help.
     let (mut low, mut high) = (i128::MIN, i128::MAX);

@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-from typing import TYPE_CHECKING
+from contextlib import redirect_stderr, redirect_stdout
+from io import StringIO
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -33,14 +35,32 @@ def dataset(tmp_path_factory: pytest.TempPathFactory) -> str:
     return str(file)
 
 
-def lengthwise(*arguments: str, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
-    """Run the command line in a process of its own, with its output piped."""
+class Done(NamedTuple):
+    """What a command left behind."""
+
+    returncode: int
+    stdout: str
+    stderr: str
+
+
+def lengthwise(*arguments: str) -> Done:
+    """Run a command in this process, with its output piped."""
+    from lengthwise.cli.app import run
+
+    with redirect_stdout(StringIO()) as stdout, redirect_stderr(StringIO()) as stderr:
+        code = run(arguments)
+    return Done(code, stdout.getvalue(), stderr.getvalue())
+
+
+def in_a_process(*arguments: str) -> Done:
+    """Run a command as a shell does."""
     command = [sys.executable, "-m", "lengthwise.cli", *arguments]
-    return subprocess.run(command, capture_output=True, text=True, check=False, cwd=cwd, timeout=100)  # noqa: S603
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=100)  # noqa: S603
+    return Done(done.returncode, done.stdout, done.stderr)
 
 
 def test_help_teaches() -> None:
-    done = lengthwise("--help")
+    done = in_a_process("--help")
     assert done.returncode == 0
     assert "Start with: lengthwise demo" in done.stdout
     assert done.stderr == ""
@@ -51,7 +71,7 @@ def test_version() -> None:
 
 
 def test_demo_prints_the_story() -> None:
-    done = lengthwise("demo")
+    done = in_a_process("demo")
     assert (done.returncode, done.stderr) == (0, "")
     for expected in ("902,087 lengths", "1,896,425,587 tokens", "seq_len", "2.150", "1.224", "1.204", "1.068", "1.035"):
         assert expected in done.stdout

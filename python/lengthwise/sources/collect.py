@@ -164,11 +164,14 @@ def _has_offsets(part: Any) -> bool:
 
 def _differences(part: Any, where: str) -> npt.NDArray[np.uint32] | None:
     """Return the differences of the offsets, checked in the same pass; None where some are no lengths, or null."""
+    import pyarrow as pa
+
     with reading(where, ADVICE):
         part.validate()
-        if part.null_count:
+        if part.null_count or not len(part):
             return None
-        out = np.empty(len(part), np.uint32)
+        # Arrow's pool hands out memory that the process has used before, which saves the page faults of new memory.
+        out = np.frombuffer(pa.allocate_buffer(len(part) * 4), np.uint32)
         start = 0
         for chunk in part.chunks:
             try:

@@ -7,20 +7,32 @@
 use crate::{Error, MAX_LENGTH, Result};
 
 /// A type of offsets: i32 in lists, i64 in large lists.
-pub trait Offset: Copy + Send + Sync {
-    /// As a 64-bit integer.
-    fn wide(self) -> i64;
+pub trait Offset: Copy + Default + Into<i64> + std::ops::BitOr<Output = Self> + Send + Sync {
+    /// The length between two offsets, in the width of the offsets so that many are subtracted at once.
+    fn length(start: Self, end: Self) -> Self;
+    /// Its low bits.
+    fn low(self) -> u32;
 }
 
 impl Offset for i32 {
-    fn wide(self) -> i64 {
-        i64::from(self)
+    fn length(start: Self, end: Self) -> Self {
+        end.wrapping_sub(start)
+    }
+
+    #[expect(clippy::cast_sign_loss, reason = "a negative length is refused")]
+    fn low(self) -> u32 {
+        self as u32
     }
 }
 
 impl Offset for i64 {
-    fn wide(self) -> i64 {
-        self
+    fn length(start: Self, end: Self) -> Self {
+        end.wrapping_sub(start)
+    }
+
+    #[expect(clippy::cast_sign_loss, clippy::cast_possible_truncation, reason = "what does not fit is refused")]
+    fn low(self) -> u32 {
+        self as u32
     }
 }
 
@@ -29,30 +41,24 @@ impl Offset for i64 {
 /// # Errors
 /// A length is negative or above [`MAX_LENGTH`]; `out` has another size.
 pub fn lengths<O: Offset>(offsets: &[O], out: &mut [u32]) -> Result<()> {
-    let rows = offsets.len().saturating_sub(1);
-    if out.len() != rows {
-        return Err(Error::invalid(format!("out has {} elements, but {rows} lists have lengths", out.len())));
+    let starts = offsets.get(..offsets.len().saturating_sub(1)).unwrap_or_default();
+    let ends = offsets.get(1..).unwrap_or_default();
+    if out.len() != ends.len() {
+        return Err(Error::invalid(format!("out has {} elements, but {} lists have lengths", out.len(), ends.len())));
     }
-    let mut seen = 0_i64;
-    for (slot, (start, end)) in out.iter_mut().zip(offsets.iter().zip(offsets.iter().skip(1))) {
-        let length = end.wide().wrapping_sub(start.wide());
+    let mut seen = O::default();
+    for (slot, (&start, &end)) in out.iter_mut().zip(starts.iter().zip(ends)) {
+        let length = O::length(start, end);
         // A negative length has its highest bit set, and one that is too long some bit above the 31st.
-        seen |= length;
-        #[expect(
-            clippy::cast_possible_truncation,
-            clippy::cast_sign_loss,
-            reason = "what does not fit is refused below"
-        )]
-        {
-            *slot = length as u32;
-        }
+        seen = seen | length;
+        *slot = length.low();
     }
-    if (0..=i64::from(MAX_LENGTH)).contains(&seen) {
+    let allowed = 0..=i64::from(MAX_LENGTH);
+    if allowed.contains(&seen.into()) {
         return Ok(());
     }
-    let lengths = offsets.iter().zip(offsets.iter().skip(1)).map(|(start, end)| end.wide().wrapping_sub(start.wide()));
-    let wrong = lengths.enumerate().find(|&(_, length)| !(0..=i64::from(MAX_LENGTH)).contains(&length));
-    let (row, length) = wrong.unwrap_or_default();
+    let lengths = starts.iter().zip(ends).map(|(&start, &end)| O::length(start, end).into());
+    let (row, length) = lengths.enumerate().find(|(_, length)| !allowed.contains(length)).unwrap_or_default();
     Err(Error::invalid(format!("row {row} has length {length}, but a length is from 0 to {MAX_LENGTH}")))
 }
 

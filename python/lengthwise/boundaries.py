@@ -261,8 +261,8 @@ def _ratio(max_ratio: float) -> float:
 
 def _tokens(distinct: npt.NDArray[np.uint32], counts: npt.NDArray[np.uint64]) -> int:
     """The sum of all lengths, exactly, as it may pass 2**63."""
-    if int(counts.max(initial=0)) < 2**32 and len(counts) < 2**16:
-        # Each product is below 2**63, and so is each half of the sum.
+    if int(counts.max(initial=0)) < 2**32:
+        # Each product is below 2**63, and so are the sums of their halves: there are at most 2**31 lengths.
         products = distinct * counts
         return (int((products >> np.uint64(32)).sum()) << 32) + int((products & np.uint64(0xFFFF_FFFF)).sum())
     return sum(int(length) * int(count) for length, count in zip(distinct, counts, strict=True))

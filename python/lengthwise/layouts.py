@@ -210,8 +210,10 @@ def _boundaries(layout: Padded, lengths: Lengths, overlong: str) -> npt.NDArray[
     longest = max(longest - longest % layout.multiple_of, 1)
     if layout.boundaries is None and layout.order != "bucketed":
         return np.array([min(max(int(lengths.max()), 1), longest)], dtype=np.uint32)
-    fitting = _fitting(Histogram.of(lengths), longest, overlong)
-    if len(fitting) == 0:
+    counted = Histogram.of(lengths)
+    fitting = _fitting(counted, longest, overlong)
+    # With an over-long sample that is an error, there is no plan: the core says which sample it is.
+    if len(fitting) == 0 or (overlong == "error" and int(counted.lengths[-1]) > longest):
         return np.array([longest], dtype=np.uint32)
     if layout.boundaries is not None:
         return optimal_boundaries(fitting, layout.boundaries, multiple_of=layout.multiple_of)

@@ -1,6 +1,6 @@
 //! Arrays at the boundary: lengths come as uint16 or uint32, indices leave as uint32 or uint64.
 
-use numpy::{PyReadonlyArray1, PyUntypedArrayMethods};
+use numpy::PyReadonlyArray1;
 use pyo3::prelude::*;
 
 use crate::enter::LengthwiseError;
@@ -9,15 +9,6 @@ use crate::enter::LengthwiseError;
 pub(crate) enum Lengths<'py> {
     Narrow(PyReadonlyArray1<'py, u16>),
     Wide(PyReadonlyArray1<'py, u32>),
-}
-
-impl Lengths<'_> {
-    pub(crate) fn len(&self) -> usize {
-        match self {
-            Self::Narrow(array) => array.len(),
-            Self::Wide(array) => array.len(),
-        }
-    }
 }
 
 impl<'py> FromPyObject<'_, 'py> for Lengths<'py> {

@@ -91,7 +91,7 @@ impl PaddedPlanner {
 
     /// One epoch: (indices, starts, sizes, padded lengths, segments or None, accounts).
     fn plan<'py>(&self, py: Python<'py>, lengths: Lengths<'py>, epoch: u64) -> PyResult<PlanArrays<'py>> {
-        if lengths.len() < u32::MAX as usize {
+        if self.inner.items() < u32::MAX as usize {
             let plan = with_lengths!(&lengths, slice => enter(py, |interrupt| {
                 self.inner.plan::<_, u32>(slice, epoch, interrupt)
             }))?;

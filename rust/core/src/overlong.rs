@@ -8,6 +8,9 @@ use crate::items::{Items, Piece};
 use crate::plan::{Accounts, Padded};
 use crate::{Error, Index, Length, Result};
 
+/// More pieces than this are taken for a mistake: they would need more than a gigabyte.
+const MAX_PIECES: u64 = 1 << 26;
+
 /// What to do with a sample that fits no batch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Overlong {
@@ -61,6 +64,13 @@ impl Excess {
                 )));
             }
             Overlong::Split => {
+                let count = overlong.clone().map(|(_, length)| u64::from((length - 1) / limit)).sum::<u64>();
+                if count > MAX_PIECES {
+                    return Err(Error::invalid(format!(
+                        "lengths would be split into {count} pieces of at most {limit} tokens, but the limit is \
+                         {MAX_PIECES} pieces; raise max_tokens, or choose another overlong"
+                    )));
+                }
                 let pieces = |(sample, length): (usize, u32)| {
                     let starts = (limit..length).step_by(limit as usize);
                     starts.map(move |start| Piece { sample, start, tokens: limit.min(length - start) })
@@ -70,6 +80,11 @@ impl Excess {
             Overlong::Drop | Overlong::Truncate | Overlong::Alone => {}
         }
         Ok(excess)
+    }
+
+    /// How many items there are beyond the samples.
+    pub(crate) fn pieces(&self) -> usize {
+        self.pieces.len()
     }
 
     /// Whether what is longer than the limit is cut to it.

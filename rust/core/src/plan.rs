@@ -139,6 +139,12 @@ impl Planner {
         Ok(Self { layout, settings, groups, counts, excess, samples: lengths.len() })
     }
 
+    /// How many items an epoch has: samples, and the further pieces of those that are split.
+    #[must_use]
+    pub fn items(&self) -> usize {
+        self.samples + self.excess.pieces()
+    }
+
     /// Plan one epoch. `lengths` must be those that the planner was made with.
     ///
     /// # Errors

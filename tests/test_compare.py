@@ -1,0 +1,35 @@
+"""The table of orders."""
+
+from __future__ import annotations
+
+import pytest
+
+import lengthwise as lw
+
+
+def test_table_prints_and_converts() -> None:
+    table = lw.compare(range(1, 2001), max_tokens=20_000, seed=3)
+    assert [row.name for row in table.rows] == ["sorted", "shuffled", "bucketed"]
+    assert len(table) == 3
+    lines = repr(table).splitlines()
+    assert len(lines) == 4
+    assert lines[1].startswith("sorted")
+    assert "padded/real" in lines[0]
+    arrow = table.to_arrow()
+    assert arrow.num_rows == 3
+    assert arrow["ratio"].to_pylist() == [row.summary.ratio for row in table.rows]
+    assert arrow["speed"].to_pylist()[0] == 1.0
+    assert table._repr_html_().count("<tr>") == 4
+
+
+def test_own_layouts_are_escaped_in_html() -> None:
+    table = lw.compare([1, 2, 3], max_tokens=4, layouts={"<mine>": lw.Padded(4)})
+    assert "&lt;mine&gt;" in table._repr_html_()
+    assert table["<mine>"].summary.samples == 3
+
+
+def test_bad_input_is_refused() -> None:
+    with pytest.raises(lw.LengthwiseError, match="max_tokens"):
+        lw.compare([1], max_tokens=0)
+    with pytest.raises(lw.LengthwiseError, match="empty"):
+        lw.compare([], max_tokens=10)

@@ -1,12 +1,13 @@
-"""What the order of batches does to learning: loss curves of four plans at equal tokens, over several seeds.
+"""What the order of batches does to learning: loss curves of five plans at equal tokens, over several seeds.
 
     pip install lengthwise[torch,plot] datasets bpe-openai
     python examples/fidelity.py --out fidelity
 
 A tiny transformer learns the standard library's own source (see `corpus.py`) on the CPU under sorted, shuffled,
-bucketed and packed plans. All see the same samples, take steps of about the same number of real tokens, and stop after
-the same number of them; only what stands together in a step differs. Runs of one seed start from the same weights and
-take turns, so that whatever else the machine does slows all alike. Drawn is the loss of held-out samples.
+bucketed and packed plans; "stratified" makes each step of four small bucketed batches of different lengths. All see the
+same samples, take steps of about the same number of real tokens, and stop after the same number of them; only what
+stands together in a step differs. Runs of one seed start from the same weights and take turns, so that whatever else
+the machine does slows all alike. Drawn is the loss of held-out samples.
 """
 
 from __future__ import annotations
@@ -33,7 +34,8 @@ import lengthwise as lw
 from corpus import VOCABULARY, write_corpus
 from lengthwise.torch import BatchSampler, PackedCollator, PaddedCollator
 
-ORDERS = ("sorted", "shuffled", "bucketed", "packed")
+ORDERS = ("sorted", "shuffled", "bucketed", "stratified", "packed")
+ACCUMULATE = 4
 LONGEST = 512
 STEPS_A_TURN = 12
 
@@ -88,7 +90,7 @@ class Run:
     """One order under one seed."""
 
     order: str
-    batches: Iterator[dict[str, Any]]
+    steps_of_batches: Iterator[list[tuple[dict[str, Any], float]]]
     model: TinyTransformer
     optimizer: torch.optim.Optimizer
     tokens: int = 0
@@ -99,37 +101,43 @@ class Run:
     def train(self, until: int) -> None:
         """Take some steps, up to `until` tokens in all."""
         started = time.perf_counter()
-        for batch in itertools.islice(self.batches, STEPS_A_TURN):
+        for batches in itertools.islice(self.steps_of_batches, STEPS_A_TURN):
             if self.tokens >= until:
                 break
             for group in self.optimizer.param_groups:
                 group["lr"] = 3e-3 * min(1.0, (self.steps + 1) / 20) * max(0.1, 1 - self.tokens / until)
             self.optimizer.zero_grad()
-            self.model.loss(batch).backward()
+            for batch, weight in batches:
+                (weight * self.model.loss(batch)).backward()
+                self.tokens += int(batch["seq_len"].sum())
             self.optimizer.step()
             self.steps += 1
-            self.tokens += int(batch["seq_len"].sum())
         self.seconds += time.perf_counter() - started
 
 
-def layout_of(order: str, lengths: Any, budget: int) -> Any:
-    """Return the layout of an order whose batches hold about `budget` real tokens."""
+def planner_of(order: str, lengths: Any, budget: int, seed: int) -> lw.Planner:
+    """Return the planner of an order whose steps hold about `budget` real tokens."""
     if order == "packed":
-        return lw.Packed(budget)
-    layout = lw.Padded(budget, order=order, boundaries=8 if order == "bucketed" else None)
-    ratio = lw.Planner(lengths, layout).plan(0).summary.ratio
-    return lw.Padded(round(budget * ratio), order=order, boundaries=layout.boundaries)
+        return lw.Planner(lengths, lw.Packed(budget), seed=seed)
+    accumulate = ACCUMULATE if order == "stratified" else 1
+    options: dict[str, Any] = {"order": order} if order in ("sorted", "shuffled") else {"boundaries": 8}
+    ratio = lw.Planner(lengths, lw.Padded(budget // accumulate, **options)).plan(0).summary.ratio
+    layout = lw.Padded(round(budget / accumulate * ratio), **options)
+    return lw.Planner(lengths, layout, seed=seed, accumulate=accumulate)
 
 
-def forever(dataset: Any, planner: lw.Planner) -> Iterator[dict[str, Any]]:
-    """Yield the batches of epoch after epoch."""
+def forever(dataset: Any, planner: lw.Planner, targets: Any) -> Iterator[list[tuple[dict[str, Any], float]]]:
+    """Yield the batches of each step, and what their mean losses weigh, epoch after epoch."""
     sampler = BatchSampler(planner)
     packed = isinstance(planner.layout, lw.Packed)
     collate = PackedCollator(emit="varlen") if packed else PaddedCollator()
     loader = DataLoader(dataset, batch_sampler=sampler, collate_fn=collate)
     for epoch in itertools.count():
         sampler.set_epoch(epoch)
-        yield from loader
+        weights = lw.batch_weights(planner.plan(epoch), targets=targets).tolist()
+        pairs = zip(loader, weights, strict=True)
+        while step := list(itertools.islice(pairs, planner.accumulate)):
+            yield step
 
 
 @torch.no_grad()
@@ -143,17 +151,18 @@ def compare(train: Any, held_out: Any, arguments: argparse.Namespace) -> list[Ru
     """Train every order under every seed; runs of one seed take turns."""
     lengths = lw.read_lengths(train)
     until = int(lengths.sum()) * arguments.epochs
-    layouts = {order: layout_of(order, lengths, arguments.tokens) for order in ORDERS}
+    targets = np.array([sum(mask[1:]) for mask in train["loss_mask"]])
     everything = lw.Planner(lw.read_lengths(held_out), lw.Padded(8192, order="sorted")).plan()
     judge = [PaddedCollator()([held_out[int(i)] for i in batch]) for batch in everything]
     done = []
     for seed in range(arguments.seeds):
         runs = []
-        for order, layout in layouts.items():
+        for order in ORDERS:
             torch.manual_seed(seed)
             model = TinyTransformer()
             optimizer = torch.optim.AdamW(model.parameters(), lr=3e-3)
-            runs.append(Run(order, forever(train, lw.Planner(lengths, layout, seed=seed)), model, optimizer))
+            planner = planner_of(order, lengths, arguments.tokens, seed)
+            runs.append(Run(order, forever(train, planner, targets), model, optimizer))
         while any(run.tokens < until for run in runs):
             for run in runs:
                 if run.tokens < until:

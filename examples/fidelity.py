@@ -118,11 +118,14 @@ class Run:
 def planner_of(order: str, lengths: Any, budget: int, seed: int) -> lw.Planner:
     """Return the planner of an order whose steps hold about `budget` real tokens."""
     if order == "packed":
-        return lw.Planner(lengths, lw.Packed(budget), seed=seed)
+        return lw.Planner(lengths, lw.Packed(budget), seed=seed)  # full to about 99 %
     accumulate = ACCUMULATE if order == "stratified" else 1
     options: dict[str, Any] = {"order": order} if order in ("sorted", "shuffled") else {"boundaries": 8}
-    ratio = lw.Planner(lengths, lw.Padded(budget // accumulate, **options)).plan(0).summary.ratio
-    layout = lw.Padded(round(budget / accumulate * ratio), **options)
+    wanted = max_tokens = budget / accumulate
+    for _ in range(10):  # a larger budget pads more: settle on the one whose batches hold the wanted real tokens
+        plan = lw.Planner(lengths, lw.Padded(max(round(max_tokens), LONGEST), **options)).plan(0)
+        max_tokens *= wanted / float(plan.real_tokens.mean())
+    layout = lw.Padded(max(round(max_tokens), LONGEST), **options)
     return lw.Planner(lengths, layout, seed=seed, accumulate=accumulate)
 
 

@@ -76,9 +76,12 @@ impl Histogram {
                 lengths[i]
             )));
         }
-        let samples = counts.iter().map(|&count| u128::from(count)).sum::<u128>();
-        if samples >= 1 << 62 {
-            return Err(Error::invalid(format!("counts sum to {samples} samples, but the limit is 2^62")));
+        let samples = counts.iter().try_fold(0_u64, |samples, &count| samples.checked_add(count));
+        if samples.is_none_or(|samples| samples >= 1 << 62) {
+            return Err(Error::invalid("counts sum to more than the limit of 2^62 samples"));
+        }
+        if !counts.contains(&0) {
+            return Ok(Self { lengths: lengths.to_vec(), counts: counts.to_vec() });
         }
         Ok(lengths.iter().copied().zip(counts.iter().copied()).filter(|&(_, count)| count > 0).collect())
     }

@@ -50,7 +50,7 @@ fn fisher_yates<T: Copy>(items: &mut [T], next: &[T], key: Key) {
         let mut ahead = next[..next.len().min(left)].chunks(LANES);
         while left > LANES {
             if let Some(items) = ahead.next() {
-                items.iter().step_by((64 / size_of::<T>().max(1)).max(1)).for_each(prefetch);
+                items.iter().step_by((64 / size_of::<T>().max(1)).max(1)).for_each(|item| prefetch(item));
             }
             let chosen = choose(&mut lanes, &mut scalar, left as u32);
             swap_lanes(items, left, &chosen);

@@ -6,7 +6,7 @@ use std::sync::Mutex;
 
 use super::lines::{LINE, scatter_lines};
 use super::memory::ask_for_large_pages;
-use super::vector::{Work, widest};
+use super::vector::{Work, prefetch, widest};
 use crate::parallel::run;
 use crate::{Error, Interrupt, Result};
 
@@ -193,6 +193,7 @@ unsafe fn scatter_plain<E: Copy>(
     make: impl Fn(usize) -> E,
     interrupt: Interrupt<'_>,
 ) -> Result<()> {
+    let ahead = LINE / size_of::<E>().max(1);
     for start in range.clone().step_by(CHUNK) {
         interrupt.check()?;
         let stop = range.end.min(start + CHUNK);
@@ -200,6 +201,8 @@ unsafe fn scatter_plain<E: Copy>(
             // SAFETY: digits are below the number of bins (invariant of `Digits`); the position is the caller's promise.
             unsafe {
                 let next = next.get_unchecked_mut(usize::from(digit));
+                // Processors follow a few streams of stores by themselves, not as many as there are bins.
+                prefetch(target.0.wrapping_add(*next + ahead));
                 target.0.add(*next).write(make(position));
                 *next += 1;
             }

@@ -28,14 +28,14 @@ pub(crate) fn swap_lanes<T: Copy>(items: &mut [T], left: usize, chosen: &[u32; L
     }
 }
 
-/// Bring `item` into the first-level cache, if the machine can be asked to.
+/// Bring `item`, wherever it points, into the first-level cache, if the machine can be asked to.
 #[inline]
-pub(crate) fn prefetch<T>(item: &T) {
+pub(crate) fn prefetch<T>(item: *const T) {
     #[cfg(target_arch = "x86_64")]
     // SAFETY: a prefetch has no effect that a program can see; SSE belongs to x86-64.
     unsafe {
         use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
-        _mm_prefetch::<_MM_HINT_T0>(std::ptr::from_ref(item).cast());
+        _mm_prefetch::<_MM_HINT_T0>(item.cast());
     }
     #[cfg(not(target_arch = "x86_64"))]
     let _ = item;

@@ -33,7 +33,7 @@ lint: $(VENV)/.built $(VENV)/.tools ## Format, lint and type checks, as CI runs 
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
-	$(BIN)/python -m mypy.stubtest lengthwise._core --allowlist .stubtest-allowlist --ignore-disjoint-bases
+	$(BIN)/python -m mypy.stubtest lengthwise._core
 
 format: $(VENV)/.tools ## Format the code and apply the safe fixes
 	cargo fmt --all

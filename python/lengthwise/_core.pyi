@@ -7,6 +7,7 @@ import numpy.typing as npt
 
 from lengthwise._arrays import Lengths
 
+__all__: list[str]
 __version__: str
 
 class LengthwiseError(ValueError):
@@ -194,7 +195,7 @@ def batchmates(
     next: tuple[npt.NDArray[np.uint32] | npt.NDArray[np.uint64], npt.NDArray[np.int64], npt.NDArray[np.uint32]],
     samples: int,
 ) -> tuple[int, int]:
-    """Of all pairs of samples that share a batch now: (how many share one in the next table too, how many there are)."""
+    """Of the pairs of samples that share a batch now: (how many share one in the next table too, how many there are)."""
 
 def in_running_order(
     table: tuple[npt.NDArray[np.uint32] | npt.NDArray[np.uint64], npt.NDArray[np.int64], npt.NDArray[np.uint32]],

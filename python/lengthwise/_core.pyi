@@ -7,7 +7,28 @@ import numpy.typing as npt
 
 from lengthwise._arrays import Lengths
 
-__all__: list[str]
+__all__ = [
+    "Candidates",
+    "LengthwiseError",
+    "PackedPlanner",
+    "Packer",
+    "PaddedPlanner",
+    "StreamPacker",
+    "__version__",
+    "arrange",
+    "balance",
+    "batchmates",
+    "fill_from_levels",
+    "fill_from_offsets",
+    "fingerprint",
+    "histogram",
+    "in_running_order",
+    "of_one_shape",
+    "pack_limited",
+    "plan_chunks",
+    "real_tokens",
+    "stripes",
+]
 __version__: str
 
 class LengthwiseError(ValueError):
@@ -195,7 +216,7 @@ def batchmates(
     next: tuple[npt.NDArray[np.uint32] | npt.NDArray[np.uint64], npt.NDArray[np.int64], npt.NDArray[np.uint32]],
     samples: int,
 ) -> tuple[int, int]:
-    """Of the pairs of samples that share a batch now: (how many share one in the next table too, how many there are)."""
+    """Of the pairs of samples that share a batch now: (how many share one in the next table too, how many pairs)."""
 
 def in_running_order(
     table: tuple[npt.NDArray[np.uint32] | npt.NDArray[np.uint64], npt.NDArray[np.int64], npt.NDArray[np.uint32]],

@@ -35,7 +35,7 @@ def test_steps_vary_less_than_those_of_a_full_shuffle(
     assert summary.mixing.step_spread < 0.3 * unplanned.mixing.step_spread
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=200, deadline=None)
 @given(
     lengths=st.lists(st.integers(1, 60), min_size=40, max_size=200),
     world_size=st.integers(1, 4),
@@ -51,7 +51,15 @@ def test_every_sample_is_used_or_counted(
     planner = lw.Planner(
         lengths, layout, world_size=world_size, accumulate=accumulate, steps=method, remainder=remainder, cost=(1, 0.01)
     )
-    plan = planner.plan(2)
+    fewest = min(sum(length <= 20 for length in lengths), sum(length > 20 for length in lengths))
+    try:
+        plan = planner.plan(2)
+    except lw.LengthwiseError as error:
+        # Steps of one shape need enough samples of it, unless batches may be repeated; every other order always goes on.
+        assert "too few samples" in str(error)  # noqa: PT017
+        assert method == "same_shape"  # noqa: PT017
+        assert remainder == "drop" or 0 < fewest < world_size * accumulate
+        return
     assert len(plan) == plan.steps * world_size * accumulate
     used = np.bincount(np.concatenate(list(plan)), minlength=len(lengths)) if len(plan) else np.zeros(len(lengths))
     summary = plan.summary

@@ -52,14 +52,14 @@ pub fn of_one_shape(
         }
     }
     let missing = left.len().next_multiple_of(world_size) - left.len();
-    let mut whole = made.settle(&mut left, missing, world_size - missing, remainder, limits);
+    let mut whole = made.settle(&mut left, missing, world_size - missing, remainder, limits)
+        || made.lend(shapes.values_mut(), &mut left, missing, limits);
     shapes.insert(MIXED, left);
     let groups = shapes.values().map(Vec::len).sum::<usize>() / world_size;
     let missing = groups.next_multiple_of(accumulate) - groups;
     let changes = if remainder == Remainder::Drop && missing > 0 { accumulate - missing } else { missing };
     for _ in 0..changes {
-        let samples = |shape: &&mut Vec<Batch>| shape.iter().map(|batch| u64::from(batch.size)).sum::<u64>();
-        let Some(shape) = shapes.values_mut().max_by_key(samples) else { break };
+        let Some(shape) = shapes.values_mut().max_by_key(|shape| cuts(shape)) else { break };
         whole &= made.settle(shape, world_size, world_size, remainder, limits);
     }
     made.batches = shapes.into_values().flatten().collect();
@@ -72,7 +72,29 @@ pub fn of_one_shape(
     Ok(made)
 }
 
+/// How many more batches these can be cut into.
+fn cuts(shape: &[Batch]) -> u64 {
+    shape.iter().map(|batch| u64::from(batch.size).saturating_sub(1)).sum()
+}
+
 impl Shaped {
+    /// Cut `missing` batches off the length that can spare most, for those `left`, which cannot be cut any more.
+    fn lend<'a>(
+        &mut self,
+        shapes: impl Iterator<Item = &'a mut Vec<Batch>>,
+        left: &mut Vec<Batch>,
+        missing: usize,
+        limits: &Limits,
+    ) -> bool {
+        let Some(shape) = shapes.max_by_key(|shape| cuts(shape)) else { return false };
+        let kept = shape.len();
+        if !self.settle(shape, missing, 0, Remainder::Split, limits) {
+            return false;
+        }
+        left.extend(shape.drain(kept..));
+        true
+    }
+
     /// Add `missing` batches to those of one shape, or take `surplus` away; false where that cannot be done.
     fn settle(
         &mut self,

@@ -5,12 +5,13 @@ from __future__ import annotations
 import pickle
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
 import lengthwise as lw
 
-HEAVY = ("torch", "pyarrow", "datasets", "polars", "pandas", "matplotlib", "click", "rich", "altair")
+HEAVY = ("numpy", "torch", "pyarrow", "datasets", "polars", "pandas", "matplotlib", "click", "rich", "altair")
 
 
 def test_import_leaves_the_heavy_libraries_alone() -> None:
@@ -25,6 +26,19 @@ def test_every_public_name_exists_and_is_documented() -> None:
         value = getattr(lw, name)
         if callable(value):
             assert value.__doc__, name
+
+
+def test_no_module_hides_a_public_name() -> None:
+    folder = Path(lw.__file__).parent
+    modules = {path.stem for path in folder.iterdir()}
+    assert "planner" in modules
+    assert modules & set(lw.__all__) == set()
+
+
+def test_a_wrong_name_is_an_attribute_error() -> None:
+    assert set(lw.__all__) <= set(dir(lw))
+    with pytest.raises(AttributeError, match="no attribute 'packs'"):
+        lw.packs  # type: ignore[attr-defined]  # noqa: B018
 
 
 def test_errors_are_value_errors_and_pickle() -> None:

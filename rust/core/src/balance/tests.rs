@@ -25,18 +25,21 @@ fn twin(costs: &[u64], parts: usize, counted: bool) -> u64 {
 
 /// The smallest largest sum over all divisions.
 fn optimum(costs: &[u64], parts: usize, counted: bool) -> u64 {
-    let most = if counted { costs.len().div_ceil(parts) } else { costs.len() };
-    place(costs, &mut vec![0; parts], &mut vec![0; parts], most)
+    let (least, most) = if counted { (costs.len() / parts, costs.len().div_ceil(parts)) } else { (0, costs.len()) };
+    place(costs, &mut vec![0; parts], &mut vec![0; parts], (least, most))
 }
 
-fn place(costs: &[u64], sums: &mut [u64], counts: &mut [usize], most: usize) -> u64 {
-    let Some((&cost, rest)) = costs.split_first() else { return sums.iter().copied().max().unwrap_or(0) };
+fn place(costs: &[u64], sums: &mut [u64], counts: &mut [usize], (least, most): (usize, usize)) -> u64 {
+    let Some((&cost, rest)) = costs.split_first() else {
+        let equal = counts.iter().all(|&count| count >= least);
+        return if equal { sums.iter().copied().max().unwrap_or(0) } else { u64::MAX };
+    };
     let mut best = u64::MAX;
     for part in 0..sums.len() {
         if counts[part] < most {
             sums[part] += cost;
             counts[part] += 1;
-            best = best.min(place(rest, sums, counts, most));
+            best = best.min(place(rest, sums, counts, (least, most)));
             sums[part] -= cost;
             counts[part] -= 1;
         }

@@ -75,7 +75,7 @@ pub(super) fn concat<L: Length>(
         for &sample in chunk {
             let (mut start, length): (u32, u32) = (0, lengths[sample as usize].into());
             loop {
-                if room == 0 && (start < length || start == 0) {
+                if room == 0 && start < length {
                     rows.offsets.push(rows.indices.len() as i64);
                     room = capacity;
                 }

@@ -116,7 +116,7 @@ def test_damaged_states_are_refused() -> None:
         ({"version": 0}, "version 0"),
         ({"options": {}}, "of options"),
         ({"fills": [9] * len(state["fills"])}, "state is not that"),
-        ({"fills": []}, "state is not that"),
+        ({"fills": []}, "do not match"),
         ({"samples": 0}, "state is not that"),
         ({"open": None}, "damaged"),
     ):

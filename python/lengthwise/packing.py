@@ -153,7 +153,7 @@ def pack(
           bound is certified in exact arithmetic. Up to about 600 distinct sizes and a capacity of 2,048 it usually ends
           within a few packs of the bound; above, sizes are grouped, and a gap of 0.1 to 0.5 % remains.
         - `"sum_of_squares"`: in the order of the samples (random with `seed`), so that which lengths share a pack
-          varies too: see `StreamPacker`; 256 packs are open at a time. 0.3 to 1 us a sample.
+          varies too: see `StreamPacker`; 256 packs are open at a time. A quarter of a microsecond a sample.
         - `"concat"`: one stream of all samples, cut every `capacity` tokens: a baseline to compare with. It keeps no
           other limit, cuts a sample at nearly every end of a pack, and always gives segments.
         - `"auto"`: best fit, and `"optimal"` where the bound leaves more than 0.1 % to gain.

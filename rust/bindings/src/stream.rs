@@ -42,13 +42,13 @@ impl StreamPacker {
 
     /// (units taken, offsets, samples) of the open packs, and how many samples came so far.
     fn state<'py>(&self, py: Python<'py>) -> State<'py> {
-        let (fills, contents) = self.inner.open();
-        let mut open = (vec![0_i64], Vec::new());
-        for samples in contents {
-            open.1.extend_from_slice(samples);
-            open.0.push(open.1.len() as i64);
+        let mut open = (Vec::new(), vec![0_i64], Vec::new());
+        for (fill, samples) in self.inner.open() {
+            open.0.push(fill);
+            open.2.extend_from_slice(samples);
+            open.1.push(open.2.len() as i64);
         }
-        (fills.to_vec().into_pyarray(py), open.0.into_pyarray(py), open.1.into_pyarray(py), self.inner.samples())
+        (open.0.into_pyarray(py), open.1.into_pyarray(py), open.2.into_pyarray(py), self.inner.samples())
     }
 
     /// Go on from a state of the same options.
@@ -59,11 +59,14 @@ impl StreamPacker {
         samples: PyReadonlyArray1<'_, u64>,
         next: u64,
     ) -> PyResult<()> {
-        let samples = samples.as_slice()?;
+        let (fills, offsets, samples) = (fills.as_slice()?, offsets.as_slice()?, samples.as_slice()?);
         let content = |stops: &[i64]| samples.get(stops[0] as usize..stops[1] as usize).map(<[u64]>::to_vec);
-        let contents: Option<Vec<_>> = offsets.as_slice()?.windows(2).map(content).collect();
-        let contents = contents.unwrap_or_default();
-        self.inner = Stream::resume(self.inner.options(), fills.as_slice()?.to_vec(), contents, next)
+        let open = fills.iter().zip(offsets.windows(2)).map(|(&fill, stops)| Some((fill, content(stops)?)));
+        let open: Option<Vec<_>> = open.collect();
+        let open = open.filter(|open| open.len() == fills.len() && open.len() + 1 == offsets.len());
+        let open =
+            open.ok_or_else(|| LengthwiseError::new_err("state is damaged: its packs and samples do not match"))?;
+        self.inner = Stream::resume(self.inner.options(), open, next)
             .map_err(|error| LengthwiseError::new_err(error.to_string()))?;
         Ok(())
     }

@@ -21,6 +21,7 @@ mod recipe;
 mod rooms;
 mod solve;
 mod stream;
+mod stream_levels;
 mod worst_fit;
 
 #[cfg(test)]

@@ -109,13 +109,13 @@ def test_a_deal_is_even_complete_and_within_limits(
     plan = _Plan(rows, multiple)
     at = Position(min(start, len(rows) - 1), 0, min(start, len(rows) - 1))
     deals = [Deal(plan, rank=rank, world_size=world_size, at=at, target=target) for rank in range(world_size)]  # type: ignore[arg-type]
-    pieces = [[(a, b) for starts, stops in deal.blocks() for a, b in zip(starts, stops, strict=True)] for deal in deals]
+    pieces = [dealt(deal) for deal in deals]
     assert {len(share) for share in pieces} == {len(deals[0])}
     assert at.dealt + len(deals[0]) * world_size >= target
-    dealt = [i for step in zip(*pieces, strict=True) for a, b in step for i in range(a, b)]
+    order = [i for step in zip(*pieces, strict=True) for a, b in step for i in range(a, b)]
     expected = list(range(sum(rows[: at.batch]), sum(rows)))
-    assert dealt[: len(expected)] == expected
-    assert len(dealt) - len(expected) == deals[0].repeated
+    assert order[: len(expected)] == expected
+    assert len(order) - len(expected) == deals[0].repeated
     assert deals[0].repeated == max(0, len(deals[0]) * world_size - len(expected))
     lengths = [b - a for share in pieces for a, b in share]
     assert all(0 < length <= max(rows) and (length < multiple or length % multiple == 0) for length in lengths)
@@ -124,6 +124,30 @@ def test_a_deal_is_even_complete_and_within_limits(
         done = sum(b - a for share in pieces for a, b in share[:step])
         assert sum(rows[:batch]) + sample == expected[0] + min(done, len(expected))
         assert count == at.dealt + step * world_size
+
+
+@given(
+    sizes=st.lists(st.integers(1, 9), min_size=6, max_size=30),
+    world_size=st.integers(1, 6),
+    target=st.integers(0, 60),
+    done=st.integers(0, 30),
+)
+@settings(deadline=None, max_examples=150)
+def test_as_many_ranks_deal_on_as_if_nothing_had_happened(
+    sizes: list[int], world_size: int, target: int, done: int
+) -> None:
+    plan: Any = _Plan(sizes, 1)
+    for rank in range(world_size):
+        whole = Deal(plan, rank=rank, world_size=world_size, at=Position(), target=target)
+        at = whole.position_after(min(done, len(whole)))
+        rest = Deal.resumed(plan, rank=rank, world_size=world_size, at=at, target=target)
+        assert dealt(rest) == dealt(whole)[done:]
+        assert len(rest) == max(0, len(whole) - done)
+        assert rest.position_after(2) == whole.position_after(done + 2) or len(rest) < 2
+
+
+def dealt(deal: Deal) -> list[tuple[int, int]]:
+    return [batch for block in deal.blocks() for batch in zip(*block, strict=True)]
 
 
 class _Plan:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -14,9 +17,6 @@ from transformers import Trainer, TrainerCallback, TrainingArguments
 import lengthwise as lw
 from lengthwise.integrations.transformers import PlannedTrainer
 from lengthwise.torch import PaddedCollator
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 LENGTHS = np.random.default_rng(7).integers(1, 30, 90)
 DATASET = Dataset.from_dict(
@@ -106,13 +106,15 @@ def test_steps_may_be_given_instead_of_epochs(tmp_path: Path, accumulation: int)
     assert accumulation * (steps - run.state.num_train_epochs) <= len(model.rows) <= accumulation * steps
 
 
-@pytest.mark.parametrize("part", [0.5, 1.0, 1.4])
-def test_a_resumed_run_sees_what_an_uninterrupted_one_does(tmp_path: Path, part: float) -> None:
+@pytest.mark.parametrize(("part", "accumulation"), [(0.5, 1), (0.96, 1), (1.0, 1), (1.4, 2), (1.9, 2)])
+def test_a_resumed_run_sees_what_an_uninterrupted_one_does(tmp_path: Path, part: float, accumulation: int) -> None:
+    """The contract H4 and H5, among the last batches of an epoch, too, which are cut to make epochs equal."""
     whole = Model()
-    trainer(tmp_path / "whole", whole, planner()).train()
-    stop = int(part * len(whole.rows) / 3)
+    reference = trainer(tmp_path / "whole", whole, planner(), gradient_accumulation_steps=accumulation)
+    reference.train()
+    stop = int(part * reference.state.max_steps / 3)
     first, rest = Model(), Model()
-    options: Any = {"save_strategy": "steps", "save_steps": stop, "save_only_model": False}
+    options: Any = {"save_strategy": "steps", "save_steps": stop, "gradient_accumulation_steps": accumulation}
     trainer(tmp_path / "run", first, planner(), callbacks=[StopAt(stop)], **options).train()
     trainer(tmp_path / "run", rest, planner(), **options).train(
         resume_from_checkpoint=str(tmp_path / "run" / f"checkpoint-{stop}")
@@ -126,8 +128,32 @@ def test_a_checkpoint_of_another_plan_is_refused(tmp_path: Path) -> None:
     for checkpoint in (True, str(tmp_path / "checkpoint-3")):
         with pytest.raises(lw.LengthwiseError, match=r'state\["config"\]\["seed"\] is 0, but the planner has 1'):
             trainer(tmp_path, Model(), planner(seed=1)).train(resume_from_checkpoint=checkpoint)
-    with pytest.raises(lw.LengthwiseError, match="the checkpoint is of world_size=1, but the planner has 2"):
-        trainer(tmp_path, Model(), planner(world_size=2)).train(resume_from_checkpoint=True)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(300)
+def test_another_number_of_processes_goes_on() -> None:
+    """Real processes over gloo: within and after an epoch, with fewer ranks and with more, by epochs and by steps."""
+    script = Path(__file__).with_name("trainer_ranks.py")
+    run = subprocess.run([sys.executable, str(script)], capture_output=True, text=True, check=False)  # noqa: S603
+    assert run.returncode == 0, run.stderr[-2000:]
+    assert "every sample was seen once an epoch" in run.stdout
+
+
+def test_a_finished_run_is_not_trained_again(tmp_path: Path) -> None:
+    trainer(tmp_path, Model(), planner(), save_strategy="epoch").train()
+    model = Model()
+    trainer(tmp_path, model, planner()).train(resume_from_checkpoint=True)
+    assert not model.rows
+
+
+def test_skipping_no_data_starts_the_epoch_over(tmp_path: Path) -> None:
+    options: Any = {"save_strategy": "steps", "save_steps": 3}
+    trainer(tmp_path, Model(), planner(), callbacks=[StopAt(3)], **options).train()
+    model = Model()
+    trainer(tmp_path, model, planner(), ignore_data_skip=True).train(resume_from_checkpoint=True)
+    batches = max(len(planner().plan(epoch)) for epoch in range(3))
+    assert sorted(row for batch in model.rows[:batches] for row in batch) == list(range(len(LENGTHS)))
 
 
 def test_misfits_are_refused_when_training_starts(tmp_path: Path) -> None:

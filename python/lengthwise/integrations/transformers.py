@@ -1,12 +1,14 @@
 """Hugging Face `Trainer` (and TRL's, which derive from it): a mixin that trains on planned batches.
 
 `Trainer` has no argument for a batch sampler, reads the number of batches once for its schedule, deals batches to the
-processes as accelerate does, and resumes by skipping the indices of the batches done. The mixin gives it a loader that
-draws from a `BatchSampler` of as many batches every epoch, dealt once, in the right epoch also where it resumes.
+processes as accelerate does, and resumes by its own count of steps: it skips as many batches of the epoch that this
+count is in. The mixin gives it a loader that draws from a `BatchSampler` of as many batches every epoch, dealt once.
+Every checkpoint gets a file with the sampler's state, and a resumed `Trainer` is told the epoch and the batch that the
+state says, on any number of processes: the batches that it skips are placeholders, and the rest of the saved epoch is
+cut into exactly as many batches as it then asks for. Steps go on being counted from the saved one; the learning rate
+goes on at the same part of its schedule.
 
-What it cannot do: `Trainer` counts in steps of its own, so that a checkpoint must be resumed with the same plan on as
-many processes (a file in the checkpoint tells); and evaluation is left as it is. `per_device_train_batch_size` has no
-say, `auto_find_batch_size` no effect.
+What it cannot do: evaluation is left as it is. `per_device_train_batch_size` has no say.
 """
 
 from __future__ import annotations
@@ -19,6 +21,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import torch.utils.data
 import transformers.trainer_utils
+from torch.optim.lr_scheduler import LambdaLR
 from transformers import TrainerCallback
 from transformers.trainer_utils import PREFIX_CHECKPOINT_DIR, seed_worker
 
@@ -29,6 +32,8 @@ from lengthwise.torch.segmented import Segmented
 from lengthwise.torch.state import Identity, read_state
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from torch.utils.data import DataLoader
     from transformers import Trainer
 
@@ -38,8 +43,8 @@ if TYPE_CHECKING:
 else:
     _Base = object
 
-#: The file in a checkpoint that says what its batches were planned from.
-IDENTITY: Final = "lengthwise.json"
+#: The file in a checkpoint that says where its batches stand, and what they were planned from.
+STATE: Final = "lengthwise.json"
 
 
 def _last_checkpoint(folder: str) -> str | None:
@@ -48,17 +53,55 @@ def _last_checkpoint(folder: str) -> str | None:
     return last
 
 
-class _WriteIdentity(TrainerCallback):
-    """Puts what the batches were planned from into every checkpoint."""
+class _WriteState(TrainerCallback):
+    """Puts where the batches stand into every checkpoint."""
 
-    def __init__(self, planner: Planner) -> None:
-        self._planner = planner
+    def __init__(self, trainer: PlannedTrainer) -> None:
+        self._trainer = trainer
+        self._begun = 0
 
-    def on_save(self, args: Any, state: Any, control: Any, **_: Any) -> None:  # noqa: ARG002 (the Trainer's names)
-        """Write it beside the weights."""
+    def on_epoch_begin(self, args: Any, state: Any, control: Any, **_: Any) -> None:  # noqa: ARG002 (the Trainer's names)
+        """Note how many steps came before this epoch, or this part of it."""
+        self._begun = state.global_step
+
+    def on_save(self, args: Any, state: Any, control: Any, **_: Any) -> None:  # noqa: ARG002
+        """Write the state beside the weights."""
         folder = Path(args.output_dir) / f"{PREFIX_CHECKPOINT_DIR}-{state.global_step}"
-        if state.is_world_process_zero and folder.is_dir():
-            (folder / IDENTITY).write_text(json.dumps(BatchSampler(self._planner, rank=0).state_dict()))
+        if args.should_save and folder.is_dir():
+            batches = (state.global_step - self._begun) * args.gradient_accumulation_steps
+            position = self._trainer.planned_sampler.state_after(batches)
+            (folder / STATE).write_text(json.dumps({**position, "global_step": state.global_step}))
+
+
+class _TrainerSampler(BatchSampler):
+    """Goes on at a state in the terms of the Trainer, which runs `len()` batches an epoch, and skips the first ones."""
+
+    #: Batches that the Trainer skips in the epoch that it resumes, and that epoch.
+    skipped = 0
+    resumed: int | None = None
+    _resumed_target = 0
+    _placeholders = 0
+
+    def resume(self, state: dict[str, Any], accumulate: int) -> None:
+        """Go on at `state`; the Trainer skips whole steps, of `accumulate` batches."""
+        self.load_state_dict(state)
+        self._target = max(self._at_least(), self.remaining * self.world_size)
+        self.skipped = (len(self) - self.remaining) // accumulate * accumulate
+        self._resumed_target = state["dealt"] + (len(self) - self.skipped) * self.world_size
+        self.resumed = self.epoch
+        self._placeholders = self.skipped
+
+    def __len__(self) -> int:
+        return self._at_least(every=True) // self.world_size
+
+    def _at_least(self, *, every: bool = False) -> int:
+        return self._resumed_target if self.epoch == self.resumed and not every else super()._at_least()
+
+    def _batches(self, running: Any) -> Iterator[list[Any]]:
+        placeholders, self._placeholders = self._placeholders, 0
+        for _ in range(placeholders):
+            yield [0]
+        yield from super()._batches(running)
 
 
 class PlannedTrainer(_Base):
@@ -81,32 +124,35 @@ class PlannedTrainer(_Base):
 
     def __init__(self, *args: Any, planner: Planner, **kwargs: Any) -> None:
         self.planner = planner
+        self.planned_sampler: _TrainerSampler
+        self._saved: dict[str, Any] | None = None  # the state of the checkpoint that is resumed
+        self._steps_done = 0  # in steps of this number of processes
         super().__init__(*args, **kwargs)
-        self.add_callback(_WriteIdentity(planner))
+        self.add_callback(_WriteState(self))
 
     def train(self, resume_from_checkpoint: Any = None, *args: Any, **kwargs: Any) -> Any:
-        """Train as `Trainer` does; a checkpoint of other lengths, another plan or other processes is refused."""
+        """Train as `Trainer` does; a checkpoint of other lengths or another plan is refused.
+
+        On another number of processes than the checkpoint was saved by, the rest of its epoch is dealt to those there
+        are now; the next epoch is planned for them. `state.max_steps` is then what has been run and what is left.
+        """
+        self._saved = None
         if resume_from_checkpoint:
             output = str(self.args.output_dir)
             last = _last_checkpoint(output) if resume_from_checkpoint is True else resume_from_checkpoint
-            self._check_checkpoint(Path(last or output) / IDENTITY)
+            self._read_checkpoint(Path(last or output) / STATE)
         return super().train(resume_from_checkpoint, *args, **kwargs)
 
-    def _check_checkpoint(self, path: Path) -> None:
-        if not path.exists():  # saved by a trainer without this mixin
-            return
-        state = json.loads(path.read_text())
-        read_state(state, Identity.of(self.planner), strict=True)
-        if state["world_size"] != self.planner.world_size:
-            raise LengthwiseError(
-                f"the checkpoint is of world_size={state['world_size']}, but the planner has "
-                f"{self.planner.world_size}; the Trainer counts in its own steps and resumes on as many processes only"
-            )
+    def _read_checkpoint(self, path: Path) -> None:
+        if path.exists():  # else it was saved by a trainer without this mixin, which counts in its own steps
+            state = json.loads(path.read_text())
+            read_state(state, Identity.of(self.planner), strict=True)
+            self._saved = None if self.args.ignore_data_skip else state
 
     def get_train_dataloader(self) -> DataLoader[Any]:
         """Return the prepared loader of planned batches."""
         dataset, collator = self._planned_dataset()
-        sampler = self._planned_sampler()
+        self.planned_sampler = sampler = self._planned_sampler()
         args = self.args
         loader: DataLoader[Any] = torch.utils.data.DataLoader(
             Segmented(dataset) if sampler.yields_segments else dataset,
@@ -134,15 +180,54 @@ class PlannedTrainer(_Base):
             return self._remove_unused_columns(dataset, description="training"), self.data_collator
         return dataset, self._get_collator_with_removed_columns(self.data_collator, description="training")
 
-    def _planned_sampler(self) -> BatchSampler:
+    def _planned_sampler(self) -> _TrainerSampler:
         args = self.args
         if self.planner.world_size != args.world_size:
             raise LengthwiseError(
                 f"planner has world_size={self.planner.world_size}, but {args.world_size} processes train; "
                 f"write Planner(..., world_size={args.world_size})"
             )
-        sampler = BatchSampler(self.planner, rank=args.process_index, epochs=1)
-        epochs = math.ceil(args.num_train_epochs)
+        make = partial(_TrainerSampler, self.planner, rank=args.process_index)
+        saved, epochs = self._saved, math.ceil(args.num_train_epochs)
+        first, done = (saved["epoch"], saved["global_step"]) if saved else (0, 0)
         if args.max_steps > 0:
-            epochs = args.max_steps * args.gradient_accumulation_steps // len(sampler) + 1
-        return BatchSampler(self.planner, rank=args.process_index, epochs=max(1, epochs))
+            batches, accumulate = len(make(epochs=1)), args.gradient_accumulation_steps
+            left = (args.max_steps - done) * accumulate // batches + 1
+            epochs = max(args.max_steps * accumulate // batches + 1, first + left)
+        sampler = make(epochs=max(first + 1, epochs))
+        if saved:
+            sampler.resume(saved, args.gradient_accumulation_steps)
+        return sampler
+
+    def set_initial_training_values(self, args: Any, dataloader: Any) -> Any:
+        """Count epochs, steps and samples as `Trainer` does; with `max_steps`, epochs from the one that is resumed."""
+        epochs, steps, *others = super().set_initial_training_values(args, dataloader)
+        if self._saved and args.max_steps > 0:
+            sampler = self.planned_sampler
+            left = args.max_steps - self._saved["global_step"] + sampler.skipped // args.gradient_accumulation_steps
+            epochs = sampler.epoch + math.ceil(left / steps)
+        return epochs, steps, *others
+
+    def _init_training_state(self, max_steps: int, steps_per_epoch: int, *args: Any) -> tuple[int, int]:
+        """Restore the state, and return the epoch and the batches of it to skip as the sampler has them."""
+        trained: tuple[int, int] = super()._init_training_state(max_steps, steps_per_epoch, *args)
+        if not self._saved:
+            return trained
+        sampler = self.planned_sampler
+        self._steps_done = sampler.epoch * steps_per_epoch + sampler.skipped // self.args.gradient_accumulation_steps
+        if self.args.max_steps <= 0:
+            self.state.max_steps = self.state.global_step + max_steps - self._steps_done
+        return sampler.epoch, sampler.skipped
+
+    def _load_optimizer_and_scheduler(self, checkpoint: str | None) -> None:
+        """Load them; where an epoch has another number of steps now, go on at the same part of the schedule."""
+        super()._load_optimizer_and_scheduler(checkpoint)
+        scheduler = self.lr_scheduler
+        if not self._saved or self.args.max_steps > 0 or self._steps_done == self.state.global_step:
+            return
+        if isinstance(scheduler, LambdaLR):
+            pairs = zip(scheduler.base_lrs, scheduler.lr_lambdas, strict=True)
+            rates = [rate * factor(self._steps_done) for rate, factor in pairs]
+            scheduler.last_epoch, scheduler._last_lr = self._steps_done, rates  # noqa: SLF001 (its step() goes one on)
+            for group, rate in zip(scheduler.optimizer.param_groups, rates, strict=True):
+                group["lr"] = rate

@@ -8,6 +8,9 @@ count asks for), batches near the end are cut into smaller ones until they are: 
 and a smaller batch keeps every limit that the whole one kept. Only where fewer samples than ranks are left, samples are
 repeated, and counted.
 
+An epoch that was dealt to as many ranks from its beginning is dealt on as if it had never been interrupted, batch by
+batch, also among the cut ones. Any other position deals what is left anew.
+
 Cost: O(W) and no copy where nothing is cut; else O(batches cut). Iteration turns blocks of the table into lists.
 
 Positions are absolute: the next batch of the plan, how many of its samples were dealt already (not 0 only between the
@@ -54,8 +57,19 @@ class Deal:
             plan has.
     """
 
+    @classmethod
+    def resumed(cls, plan: Plan, *, rank: int, world_size: int, at: Position, target: int = 0) -> Deal:
+        """Return the rest of the deal that has led to `at`, where one of the whole epoch has; else a new one."""
+        whole = cls(plan, rank=rank, world_size=world_size, at=Position(), target=target)
+        steps, within = divmod(at.dealt, world_size)
+        if within or whole.position_after(steps) != at:
+            return cls(plan, rank=rank, world_size=world_size, at=at, target=target)
+        whole._done = steps
+        return whole
+
     def __init__(self, plan: Plan, *, rank: int, world_size: int, at: Position, target: int = 0) -> None:
         self.plan = plan
+        self._done = 0  # steps that were taken of this deal before
         self.at = at
         self._world_size = world_size
         left = len(plan) - at.batch
@@ -70,7 +84,7 @@ class Deal:
 
     def __len__(self) -> int:
         """Return the number of batches that this rank (and every other) still takes."""
-        return self._whole_steps + len(self._tail_starts)
+        return self._whole_steps + len(self._tail_starts) - self._done
 
     @property
     def repeated(self) -> int:
@@ -79,14 +93,16 @@ class Deal:
 
     def blocks(self) -> Iterator[tuple[list[int], list[int]]]:
         """Yield the rank's batches as blocks of (starts, stops) into `plan.indices`."""
-        for first in range(0, len(self._starts), BLOCK):
+        for first in range(self._done, self._whole_steps, BLOCK):
             starts = self._starts[first : first + BLOCK]
             yield starts.tolist(), (starts + self._sizes[first : first + BLOCK]).tolist()
-        if len(self._tail_starts):
-            yield self._tail_starts.tolist(), self._tail_stops.tolist()
+        tail = slice(max(0, self._done - self._whole_steps), None)
+        if len(self._tail_starts[tail]):
+            yield self._tail_starts[tail].tolist(), self._tail_stops[tail].tolist()
 
     def position_after(self, steps: int) -> Position:
-        """Return where the epoch stands once every rank has taken `steps` batches of this deal."""
+        """Return where the epoch stands once every rank has taken the next `steps` batches."""
+        steps += self._done
         dealt = steps * self._world_size
         if steps == 0:
             return self.at

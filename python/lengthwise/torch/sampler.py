@@ -212,7 +212,7 @@ class BatchSampler(Sampler[list[Any]]):
                 f"epoch {self.epoch} has {len(plan)} batches, more than the {target} that were fixed for "
                 f"epochs={self._epochs}; make the sampler with epochs={self.epoch + 1} or more"
             )
-        return Deal(plan, rank=self.rank, world_size=self.world_size, at=self._start, target=target)
+        return Deal.resumed(plan, rank=self.rank, world_size=self.world_size, at=self._start, target=target)
 
     def _at_least(self) -> int:
         """Return how many batches (over all ranks) every epoch has at least."""

@@ -65,6 +65,11 @@ def stream(source: Any = None, **options: Any) -> StreamBatches:
     return StreamBatches(Source() if source is None else source, LAYOUT, **{"window": 70, **options})
 
 
+def packs(source: Any = None, **options: Any) -> StreamBatches:
+    layout = options.pop("layout", lw.Packed(100, multiple_of=8))
+    return StreamBatches(Source() if source is None else source, layout, **{"window": 5, **options})
+
+
 def numbers(batches: Any) -> list[list[int]]:
     return [[row["input_ids"][0] for row in batch] for batch in batches]
 
@@ -120,6 +125,75 @@ def test_workers_share_the_rows_in_every_epoch(workers: int, persistent: bool) -
     assert seen[0] != seen[1]
 
 
+def test_packs_are_filled_as_rows_come() -> None:
+    packer = lw.StreamPacker(100, 5, multiple_of=8)
+    expected = [pack.tolist() for part in (packer.extend(LENGTHS), packer.finish()) for pack in part]
+    assert numbers(packs()) == expected
+
+
+def test_open_packs_are_all_that_is_held() -> None:
+    """Between two batches: a block of rows, and what 5 open packs of 100 tokens hold."""
+    source = Source([{"input_ids": [row] * (1 + row % 60)} for row in range(20_000)])
+    given = 0
+    for batch in packs(source):
+        given += len(batch)
+        assert source.read - given <= 256 + 5 * 100 // 8
+    assert given == 20_000
+
+
+@pytest.mark.parametrize("source", [Source, StatefulSource])
+@pytest.mark.parametrize("options", [{}, {"layout": lw.Packed(25), "overlong": "split"}, {"rank": 1, "world_size": 3}])
+def test_packs_go_on_with_what_is_open(
+    source: type[Source], options: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("lengthwise.torch.stream_parts.OpenPacks.size", 16)
+    monkeypatch.setattr("lengthwise.torch.stream_parts.PLACES", 4)
+    whole = [[row["input_ids"] for row in batch] for batch in packs(source(), **options)]
+    state, seen = packs(source(), **options).state_dict(), []
+    for number, _ in enumerate(whole):
+        reader = source()
+        batches = packs(reader, **options)
+        batches.load_state_dict(json.loads(json.dumps(state)))
+        seen.append([row["input_ids"] for row in next(iter(batches))])
+        state = batches.state_dict()
+        assert reader.read <= 300
+        assert source is Source or number < len(whole) - 10 or reader.read < 200, "only what is open is read again"
+    assert seen == whole
+
+
+@pytest.mark.parametrize("workers", [0, 2])
+def test_stateful_loaders_save_packs(workers: int) -> None:
+    def start() -> Any:
+        return StatefulDataLoader(packs(batches=90), batch_size=None, collate_fn=list, num_workers=workers)
+
+    whole = numbers(start())
+    for stop in (1, len(whole) // 2, len(whole) - 1):
+        loader = start()
+        first = numbers(itertools.islice(loader, stop))
+        again = start()
+        again.load_state_dict(loader.state_dict())
+        assert first + numbers(again) == whole
+
+
+@given(
+    lengths=st.lists(st.integers(0, 70), max_size=80),
+    overlong=st.sampled_from(["drop", "truncate", "split"]),
+    multiple_of=st.sampled_from([1, 8]),
+)
+@settings(deadline=None, max_examples=40)
+def test_packs_keep_limits_and_every_token(lengths: list[int], overlong: Any, multiple_of: int) -> None:
+    rows = [{"input_ids": [row] * length} for row, length in enumerate(lengths)]
+    seen: dict[int, int] = {}
+    for batch in StreamBatches(rows, lw.Packed(30, multiple_of=multiple_of), overlong=overlong, window=3):
+        assert sum(-(-len(row["input_ids"]) // multiple_of) * multiple_of for row in batch) <= 30
+        for row in batch:
+            for token in row["input_ids"]:
+                seen[token] = seen.get(token, 0) + 1
+    limit = 30 - 30 % multiple_of
+    kept = {"drop": [n * (n <= limit) for n in lengths], "truncate": [min(n, limit) for n in lengths], "split": lengths}
+    assert seen == {row: tokens for row, tokens in enumerate(kept[overlong]) if tokens}
+
+
 @pytest.mark.parametrize("source", [Source, StatefulSource])
 def test_it_goes_on_within_a_window(source: type[Source]) -> None:
     whole = numbers(stream(source()))
@@ -131,7 +205,7 @@ def test_it_goes_on_within_a_window(source: type[Source]) -> None:
         again = stream(reader)
         again.load_state_dict(state)
         assert first + numbers(again) == whole
-        assert reader.read <= (300 if source is Source else 300 - 70 * (state["windows"]))
+        assert reader.read <= (300 if source is Source else 300 - 70 * (state["blocks"]))
         assert numbers(again) == whole, "the position is used once"
 
 
@@ -169,11 +243,11 @@ def test_ranks_run_in_step_where_the_count_is_fixed(workers: int, count: int) ->
         assert len(numbers(loader)) == count == len(batches) == len(loader)
 
 
-@pytest.mark.parametrize("workers", [0, 2])
-def test_sources_that_share_themselves_out(workers: int) -> None:
+@pytest.mark.parametrize(("make", "workers"), [(stream, 0), (stream, 2), (packs, 2)])
+def test_sources_that_share_themselves_out(make: Any, workers: int) -> None:
     def start() -> Any:
         source = Dataset.from_list(ROWS).to_iterable_dataset(num_shards=4)
-        batches = stream(source, share="source")
+        batches = make(source, share="source")
         return StatefulDataLoader(batches, batch_size=None, collate_fn=list, num_workers=workers)
 
     whole = numbers(start())
@@ -197,7 +271,7 @@ def test_lengths_may_be_told() -> None:
     rows = [{"text": "a b c", "n": 3}, {"text": "d", "n": 1}]
     for length in ("n", lambda row: len(row["text"].split())):
         assert sum(len(batch) for batch in StreamBatches(rows, LAYOUT, length=length)) == 2
-    with pytest.raises(lw.LengthwiseError, match=r"row 0 of window 0 has the fields \['n', 'text'\]"):
+    with pytest.raises(lw.LengthwiseError, match=r"row 0 of the stream has the fields \['n', 'text'\]"):
         next(iter(StreamBatches(rows, LAYOUT)))
 
 
@@ -216,6 +290,14 @@ def test_misuse_is_refused() -> None:
     hub = Dataset.from_list(ROWS).to_iterable_dataset()
     with pytest.raises(lw.LengthwiseError, match='give share="source"'):
         next(iter(stream(hub, rank=0, world_size=2)))
+    with pytest.raises(lw.LengthwiseError, match=r"row 0 of the stream is \d+ tokens, but a pack holds 40; choose"):
+        list(packs(layout=lw.Packed(40)))
+    with pytest.raises(lw.LengthwiseError, match='method="optimal" needs every length beforehand'):
+        packs(layout=lw.Packed(100, method="optimal"))
+    with pytest.raises(lw.LengthwiseError, match='overlong="alone" would exceed the capacity'):
+        packs(overlong="alone")
+    with pytest.raises(lw.LengthwiseError, match="window is 20000"):
+        packs(window=20_000)
     with pytest.raises(lw.LengthwiseError, match=r"max_tokens"):
         list(StreamBatches(ROWS, lw.Padded(max_tokens=10, boundaries=[60])))
 

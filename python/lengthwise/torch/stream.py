@@ -1,17 +1,19 @@
 """Batches of a stream: rows that come one after another, with no way back and no known end.
 
-Method: read a window of rows, plan it as an epoch of its own, yield its batches, read the next. Memory is one window
-for each worker. Each rank and worker reads its own part of the stream.
+Method: `Padded` batches are planned a window of rows at a time, each as an epoch of its own. Packs (`Packed`) are
+filled as rows come, with a number of them open. Memory is what is planned or open, for each worker. Each rank and
+worker reads its own part of the stream.
 
-What holds as for a `BatchSampler`: hard limits, an order of seed and epoch alone, every row once, a small state that
-goes on within a window. What cannot hold, because lengths are not known beforehand:
+What holds as for a `BatchSampler`: hard limits, an order that depends on the stream, the seed and the epoch alone,
+every row once, a small state that goes on at the very next batch. What cannot hold, because lengths are not known
+beforehand:
 
 - Ranks have as many *rows*, not as many batches. Give `batches=` for loops that must run in step; a rank whose rows end
   before then begins them again.
-- Mixing is within a window. A stream should be shuffled, or its windows be large.
-- The batches at the end of a window are not full: less than one batch for each bucket.
-- Resume needs the same number of ranks and workers. It reads the window again, and the rows before it unless the source
-  has a state of its own.
+- Mixing is within a window, and packs hold neighbours: a stream should be shuffled.
+- The batches at the end of a window are not full: less than one batch for each bucket. Packs have only one such end.
+- Resume needs the same number of ranks and workers. It reads again the window, or the rows since the oldest one in an
+  open pack; and all rows before them, unless the source has a state of its own.
 """
 
 from __future__ import annotations
@@ -23,11 +25,11 @@ import torch
 from torch.utils.data import IterableDataset, get_worker_info
 
 from lengthwise import LengthwiseError
-from lengthwise.planner import Overlong, Planner
+from lengthwise.packed import Packed
 from lengthwise.torch.checks import row_length
 from lengthwise.torch.ranks import find_ranks
-from lengthwise.torch.segmented import cut
 from lengthwise.torch.state import plain
+from lengthwise.torch.stream_parts import OpenPacks, Part, Place, Row, Windows
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -35,8 +37,13 @@ if TYPE_CHECKING:
     from torch.distributed.device_mesh import DeviceMesh
 
     from lengthwise.layouts import Layout
+    from lengthwise.planner import Overlong
 
 VERSION: Final = 1
+
+#: What a worker holds where nothing is said: rows that are planned together, packs that are open.
+WINDOW: Final = 10_000
+OPEN_PACKS: Final = 256
 
 
 class StreamBatches(IterableDataset[list[Any]]):
@@ -46,9 +53,11 @@ class StreamBatches(IterableDataset[list[Any]]):
         source: an iterable of rows that starts anew with every `iter`: an `IterableDataset`, a list, a file reader.
             Where it has `state_dict` and `load_state_dict`, they save reading it again on resume; where it has
             `set_epoch`, it is told.
-        layout: `Padded` (best with `boundaries` given, so that every window has the same) or `Packed`.
-        window: rows that are planned together, by each worker. Hundreds of batches of them keep padding low.
-        seed: names the random order, as in `Planner`.
+        layout: `Padded` (best with `boundaries` given, so that every window has the same), or `Packed`, for one pack a
+            batch.
+        window: what each worker holds. For `Padded`, rows that are planned together, by default 10,000: hundreds of
+            batches of them keep padding low. For `Packed`, packs that are open at a time, by default 256.
+        seed: names the random order within windows, as in `Planner`. Packs come in the order of the stream.
         overlong: what to do with rows that fit no batch, as in `Planner`.
         length: the length of a row: a function, or the field that tells it; by default as `check_dataset` does.
         share: "rows" gives every n-th row of the source to each of the n workers of all ranks; "source" if the source
@@ -73,7 +82,7 @@ class StreamBatches(IterableDataset[list[Any]]):
         source: Iterable[Any],
         layout: Layout,
         *,
-        window: int = 10_000,
+        window: int | None = None,
         seed: int = 0,
         overlong: Overlong = "error",
         length: Callable[[Any], int] | str | None = None,
@@ -90,7 +99,7 @@ class StreamBatches(IterableDataset[list[Any]]):
             raise LengthwiseError(f'share is {share!r}, but must be "rows" or "source"')
         self.source = source
         self.layout = layout
-        self.window = window
+        self.window = window or (OPEN_PACKS if isinstance(layout, Packed) else WINDOW)
         self.seed = seed
         self.overlong = overlong
         self.length = length
@@ -102,6 +111,7 @@ class StreamBatches(IterableDataset[list[Any]]):
         self._shared_epoch.share_memory_()  # type: ignore[no-untyped-call]
         self._at: dict[str, Any] = self._start(0)
         self._pending: dict[str, Any] | None = None
+        self._part()  # what cannot be packed is refused here, not in a worker
 
     @property
     def epoch(self) -> int:
@@ -125,72 +135,51 @@ class StreamBatches(IterableDataset[list[Any]]):
         self._at, self._pending = self._pending or self._start(self.epoch), None
         at, most = self._at, self._most()
         while most is None or at["yielded"] < most:
-            from_the_start, before = at["rows"] == 0, at["yielded"]
+            fresh, before = at["rows"] == at["batch"] == 0 and at["open"] is None, at["yielded"]
             yield from self._pass(at, most)
             if most is None:
                 break
-            if from_the_start and at["yielded"] == before:
+            if fresh and at["yielded"] == before:
                 raise LengthwiseError("the stream has no row for this worker; use fewer workers or ranks")
             if at["yielded"] < most:
-                at |= {"rows": 0, "source": None, "passes": at["passes"] + 1}
+                at |= {"rows": 0, "source": None, "open": None, "passes": at["passes"] + 1}
         self._at = self._start(at["epoch"] + 1)
 
     def _pass(self, at: dict[str, Any], most: int | None) -> Iterator[list[Any]]:
         """Yield the batches of the source once, from where `at` says."""
-        rows = self._rows(at)
-        start = {"rows": at["rows"], "source": at["source"]}
-        while most is None or at["yielded"] < most:
-            window = list(islice(rows, self.window))
-            end = at["rows"]
-            if not window:
-                return
-            at |= start
-            for batch in islice(self._planned(window, at), at["batch"], None):
+        part, start = self._part(), Place(at["rows"], at["source"])
+        rows = _Rows(self.source, at["epoch"], start, self._share())
+        if at["open"] is not None:
+            part.resume(at["open"], start, rows)
+        block: list[Row] | None = None
+        while block != [] and (most is None or at["yielded"] < most):
+            at |= part.state(rows.place)
+            block = list(islice(rows, part.size))
+            for batch in islice(part.batches(block, (at["epoch"] << 32) + at["blocks"]), at["batch"], None):
                 at["batch"] += 1
                 at["yielded"] += 1
                 yield batch
                 if at["yielded"] == most:
                     return
-            at |= {"rows": end, "batch": 0, "windows": at["windows"] + 1}
-            start = {"rows": end, "source": self._source_state()}
+            at |= {"batch": 0, "blocks": at["blocks"] + 1}
 
-    def _rows(self, at: dict[str, Any]) -> Iterator[Any]:
-        """Yield this worker's rows from the start of a window on, and count all rows of the source in `at`."""
-        part, parts = self._part()
-        source: Any = self.source
-        if hasattr(source, "set_epoch"):
-            source.set_epoch(at["epoch"])
-        if at["source"] is not None:
-            source.load_state_dict(at["source"])
-            rows = iter(source)
-        else:
-            rows = islice(iter(source), at["rows"], None)
-        for row in rows:
-            place = at["rows"]
-            at["rows"] += 1
-            if place % parts == part:
-                yield row
+    def _part(self) -> Part:
+        common: dict[str, Any] = {"window": self.window, "overlong": self.overlong, "length": self._length}
+        if isinstance(self.layout, Packed):
+            return OpenPacks(self.layout, **common)
+        return Windows(self.layout, seed=self.seed, **common)
 
-    def _planned(self, window: list[Any], at: dict[str, Any]) -> Iterator[list[Any]]:
-        lengths = [self._length(row, f"row {index} of window {at['windows']}") for index, row in enumerate(window)]
-        planner = Planner(lengths, self.layout, seed=self.seed, overlong=self.overlong)
-        plan = planner.plan((at["epoch"] << 32) + at["windows"])
-        for start, size in zip(plan.starts.tolist(), plan.sizes.tolist(), strict=True):
-            rows = [window[index] for index in plan.indices[start : start + size].tolist()]
-            if plan.segments is not None:
-                pieces = plan.segments[start : start + size].tolist()
-                rows = [cut(row, *piece) for row, piece in zip(rows, pieces, strict=True)]
-            yield rows
-
-    def _length(self, row: Any, name: str) -> int:
-        return self.length(row) if callable(self.length) else row_length(row, self.length, name)
+    def _length(self, row: Row) -> int:
+        if callable(self.length):
+            return self.length(row.value)
+        return row_length(row.value, self.length, f"row {row.place} of the stream")
 
     def _worker(self) -> tuple[int, int]:
         info = get_worker_info()
         return (0, 1) if info is None else (info.id, info.num_workers)
 
-    def _part(self) -> tuple[int, int]:
-        """Return which rows of the source are this worker's: those at `part`, `part + parts`, ..."""
+    def _share(self) -> tuple[int, int]:
+        """Return which rows of the source are this worker's: those at `first`, `first + step`, ..."""
         part, parts = self._place()
         if self.share == "source":
             return 0, 1
@@ -211,11 +200,9 @@ class StreamBatches(IterableDataset[list[Any]]):
         worker, workers = self._worker()
         return None if self.batches is None else (self.batches + workers - 1 - worker) // workers
 
-    def _source_state(self) -> Any:
-        return self.source.state_dict() if hasattr(self.source, "state_dict") else None
-
     def _start(self, epoch: int) -> dict[str, Any]:
-        return {"epoch": epoch, "windows": 0, "batch": 0, "rows": 0, "source": None, "yielded": 0, "passes": 0}
+        counts = dict.fromkeys(("blocks", "batch", "yielded", "passes"), 0)
+        return {"epoch": epoch, **counts, "rows": 0, "source": None, "open": None}
 
     def _identity(self) -> dict[str, Any]:
         part, parts = self._place()
@@ -255,3 +242,37 @@ class StreamBatches(IterableDataset[list[Any]]):
         self._pending = {name: state[name] for name in self._start(0)}
         if get_worker_info() is None:  # else the epoch is the main process's to tell
             self._shared_epoch.fill_(state["epoch"])
+
+
+class _Rows:
+    """The rows of one worker, from a place on, and the place that reading has come to."""
+
+    def __init__(self, source: Any, epoch: int, start: Place, share: tuple[int, int]) -> None:
+        if hasattr(source, "set_epoch"):
+            source.set_epoch(epoch)
+        if start.source is not None:
+            source.load_state_dict(start.source)
+        self._source = source
+        self._start = start
+        self._read = start.rows
+        self._share = share
+        self._rows = islice(iter(source), 0 if start.source is not None else start.rows, None)
+
+    @property
+    def place(self) -> Place:
+        """Where the next row is read."""
+        if self._read == self._start.rows:  # a source that has not begun may still tell of its last epoch
+            return self._start
+        return Place(self._read, self._source.state_dict() if hasattr(self._source, "state_dict") else None)
+
+    def __iter__(self) -> Iterator[Row]:
+        return self
+
+    def __next__(self) -> Row:
+        part, parts = self._share
+        for value in self._rows:
+            place = self._read
+            self._read += 1
+            if place % parts == part:
+                return Row(place, value)
+        raise StopIteration

@@ -18,6 +18,7 @@ __all__ = [
     "arrange",
     "balance",
     "batchmates",
+    "fill_from_lengths",
     "fill_from_levels",
     "fill_from_offsets",
     "fingerprint",
@@ -28,6 +29,7 @@ __all__ = [
     "plan_chunks",
     "real_tokens",
     "stripes",
+    "unset_bits",
 ]
 __version__: str
 
@@ -186,6 +188,9 @@ def balance(
 ) -> tuple[npt.NDArray[np.uint32], npt.NDArray[np.int64], npt.NDArray[np.uint64], int]:
     """Divide items into parts of near-equal cost; `sizes` beside `most` limits what a part holds."""
 
+def fill_from_lengths(out: npt.NDArray[np.uint32], lengths: npt.NDArray[np.int32] | npt.NDArray[np.int64]) -> None:
+    """Lengths in another width, checked, into `out`."""
+
 def fill_from_levels(
     out: npt.NDArray[np.uint32],
     done: int,
@@ -250,3 +255,6 @@ def of_one_shape(
     samples_multiple_of: int,
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.uint32], npt.NDArray[np.uint32], int, int, int]:
     """Batches made whole steps of every padded length: (starts, sizes, padded lengths, cut, repeated, dropped)."""
+
+def unset_bits(bitmap: npt.NDArray[np.uint8], start: int, count: int) -> npt.NDArray[np.int64]:
+    """The rows that are null among `count` from bit `start` of a validity bitmap on."""

@@ -137,14 +137,14 @@ class Histogram:
             ...     lw.Histogram.read(Path(folder) / "counts.arrow")
             Histogram(3 samples, 17 tokens, 2 distinct lengths from 3 to 7)
         """
-        from lengthwise.sources.collect import as_numpy
+        from lengthwise.sources.collect import as_numpy, whole
         from lengthwise.sources.ipc import open_file
 
         where = os.fspath(path)
         with reading(where, "it may be damaged: write it again with Histogram.write"):
             table = open_file(where).read_all()
             table.validate(full=True)
-            lengths, counts = (as_numpy(table.column(name).combine_chunks()) for name in ("length", "count"))
+            lengths, counts = (as_numpy(whole(table.column(name))) for name in ("length", "count"))
             return cls(lengths, counts)
 
     @property

@@ -15,7 +15,7 @@ from lengthwise._core import LengthwiseError
 from lengthwise.progress import Progress, reporter
 from lengthwise.sources import open_source
 from lengthwise.sources.cache import Cache
-from lengthwise.sources.collect import Column, collect, gather
+from lengthwise.sources.collect import Column, checked, collect, gather
 from lengthwise.sources.columns import Unit, choose, named
 from lengthwise.sources.suspicion import Check, warn_if_suspicious
 
@@ -203,9 +203,9 @@ def _resolve(
     if len({len(column.values) for column in found}) > 1:
         sizes = ", ".join(f"{field.path}: {len(column.values)}" for field, column in zip(fields, found, strict=True))
         raise LengthwiseError(f"{source.where} has columns of different lengths: {sizes}")
-    null_rows = np.unique(np.concatenate([column.nulls for column in found]))
-    values = found[0].values
+    values, null_rows = found[0]
     if len(found) > 1:
+        null_rows = np.unique(np.concatenate([column.nulls for column in found]))
         stacked = np.stack([column.values for column in found], axis=1)
         values = stacked.astype(np.uint32) if combine == "stack" else _summed(stacked, source)
     if not null_rows.size:
@@ -223,8 +223,6 @@ def _resolve(
 
 
 def _summed(stacked: npt.NDArray[Any], source: Source) -> npt.NDArray[np.uint32]:
-    from lengthwise.sources.collect import checked
-
     return checked(stacked.sum(axis=1, dtype=np.int64), source.where, 0).astype(np.uint32)
 
 

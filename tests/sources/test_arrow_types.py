@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import lengthwise as lw
+from lengthwise.sources import collect
 
 ROWS = [[1, 2, 3], [], [4], None, [5, 6]]
 LISTS = [
@@ -136,14 +137,59 @@ def test_several_columns() -> None:
     st.sampled_from(LISTS[:4]),
     st.integers(0, 8),
     st.integers(0, 8),
+    st.sampled_from([0, collect.ROWS_PER_CHUNK]),
 )
-def test_any_chunks_and_slices(chunks: list[list[Any]], type_: pa.DataType, start: int, length: int) -> None:
+def test_any_chunks_and_slices(
+    chunks: list[list[Any]], type_: pa.DataType, start: int, length: int, rows_per_chunk: int
+) -> None:
     part = pa.chunked_array([pa.array(chunk, type_) for chunk in chunks], type_).slice(start, length)
-    assert lw.read_lengths(part, nulls="zero", check="none").tolist() == expected(part.to_pylist())
+    with pytest.MonkeyPatch.context() as patch:
+        # Chunk by chunk, or by pyarrow where there are many.
+        patch.setattr(collect, "ROWS_PER_CHUNK", rows_per_chunk)
+        lengths = lw.read_lengths(part, nulls="zero", check="none")
+    rows = part.to_pylist()
+    assert lengths.tolist() == expected(rows)
+    assert lengths.dtype == np.uint32
+    assert lengths.info is not None
+    assert lengths.info.nulls.tolist() == [index for index, row in enumerate(rows) if row is None]
+
+
+@given(
+    st.lists(st.lists(st.one_of(st.none(), st.integers(-1, 120)), max_size=6), max_size=4),
+    st.sampled_from(INTEGERS),
+    st.integers(0, 8),
+    st.integers(0, 8),
+)
+def test_any_integers(chunks: list[list[Any]], type_: pa.DataType, start: int, length: int) -> None:
+    if pa.types.is_unsigned_integer(type_):
+        chunks = [[value and abs(value) for value in chunk] for chunk in chunks]
+    part = pa.chunked_array([pa.array(chunk, type_) for chunk in chunks], type_).slice(start, length)
+    rows = [value or 0 for value in part.to_pylist()]
+    if -1 in rows:
+        with pytest.raises(lw.LengthwiseError, match=f"row {rows.index(-1)} of .* has length -1"):
+            lw.read_lengths(part, nulls="zero")
+    else:
+        assert lw.read_lengths(part, nulls="zero", check="none").tolist() == rows
+
+
+@pytest.mark.parametrize("value", [2**31, 2**32 + 1, 2**63 - 1, 2**64 - 1])
+@pytest.mark.parametrize("chunks", [1, 2])
+def test_integers_that_are_too_large(value: int, chunks: int) -> None:
+    part = pa.chunked_array([[1], [value]][-chunks:], pa.uint64())
+    with pytest.raises(lw.LengthwiseError, match=f"row {chunks - 1} of .* has length {value}, more than the largest"):
+        lw.read_lengths(part)
+
+
+def test_what_is_under_a_null_is_left_alone() -> None:
+    stored = np.array([3, -5, 2], np.int64)
+    array = pa.Array.from_buffers(pa.int64(), 3, [pa.py_buffer(b"\x05"), pa.py_buffer(stored)])
+    assert lw.read_lengths(array, nulls="zero").tolist() == [3, 0, 2]
+    assert stored.tolist() == [3, -5, 2]
 
 
 def test_offsets_that_fall_are_refused() -> None:
     falling = pa.py_buffer(np.array([0, 2, 1, 2], np.int32))
     array = pa.Array.from_buffers(pa.list_(pa.int32()), 3, [None, falling], children=[pa.array([1, 2], pa.int32())])
-    with pytest.raises(lw.LengthwiseError, match=r"row 1 of pyarrow.ListArray has length -1"):
-        lw.read_lengths(array)
+    for part in (array, pa.chunked_array([array.slice(0, 1), array.slice(1)]), array.cast(pa.large_list(pa.int32()))):
+        with pytest.raises(lw.LengthwiseError, match=r"row 1 of .*Array has length -1"):
+            lw.read_lengths(part)

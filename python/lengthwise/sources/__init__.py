@@ -69,6 +69,7 @@ def open_source(source: Any) -> Source:
     )
 
 
+@cache
 def _format(name: str) -> Format:
     return cast("Format", import_module(f"lengthwise.sources.{name}"))
 

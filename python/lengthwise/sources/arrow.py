@@ -51,6 +51,23 @@ class ArrowSource(Source):
             yield start, nested(self.table.slice(start, 64), field.path)
 
 
+class ColumnSource(Source):
+    """One column in memory, which has no name."""
+
+    format = "Arrow"
+
+    def __init__(self, where: str, column: pa.ChunkedArray) -> None:
+        self.where = where
+        self.column = column
+        self.rows = len(column)
+        self.fields = [Field("", kind_of(column.type), str(column.type))]
+
+    def read(self, field: Field, skip: int = 0) -> Iterator[pa.ChunkedArray]:  # noqa: ARG002 - there is only one
+        """Yield the column, whole."""
+        if skip == 0:
+            yield self.column
+
+
 class StreamSource(Source):
     """Record batches that come one after the other, and only once."""
 
@@ -99,37 +116,28 @@ def open(source: Any) -> Source | None:  # noqa: A001 - the name of the format's
     where = f"{type(source).__module__.split('.')[0]}.{type(source).__name__}"
     if any(base.__module__ == "pyarrow._dataset" for base in type(source).__mro__):
         return DatasetSource(where, source) if hasattr(source, "scanner") else _stream(where, source)
-    if hasattr(source, "__arrow_c_stream__"):
-        import pyarrow as pa
+    if not hasattr(source, "__arrow_c_stream__") and not hasattr(source, "__arrow_c_array__"):
+        return None
+    import pyarrow as pa
 
-        if isinstance(source, pa.Table):
-            return ArrowSource(where, source)
-        if hasattr(source, "read_next_batch") and hasattr(source, "schema"):
-            return StreamSource(where, source, source.schema)
-        with reading(where, ADVICE):
-            columns = source if isinstance(source, pa.ChunkedArray) else pa.chunked_array(source)
-            return ArrowSource(where, as_table(columns))
-    if hasattr(source, "__arrow_c_array__"):
-        import pyarrow as pa
-
-        with reading(where, ADVICE):
-            return ArrowSource(where, as_table(pa.chunked_array([pa.array(source)])))
-    return None
+    if isinstance(source, pa.Table):
+        return ArrowSource(where, source)
+    if hasattr(source, "read_next_batch") and hasattr(source, "schema"):
+        return StreamSource(where, source, source.schema)
+    with reading(where, ADVICE):
+        if isinstance(source, pa.ChunkedArray):
+            column = source
+        else:
+            column = pa.chunked_array(source if hasattr(source, "__arrow_c_stream__") else [pa.array(source)])
+        if not pa.types.is_struct(column.type):
+            return ColumnSource(where, column)
+        batches = [pa.RecordBatch.from_struct_array(chunk) for chunk in column.chunks]
+        return ArrowSource(where, pa.Table.from_batches(batches, pa.schema(list(column.type))))
 
 
 def _stream(where: str, scanner: Any) -> StreamSource:
     reader = scanner.to_reader()
     return StreamSource(where, reader, reader.schema)
-
-
-def as_table(column: pa.ChunkedArray) -> pa.Table:
-    """Return a struct column as the table that it is in a stream, and any other as a table of one unnamed column."""
-    import pyarrow as pa
-
-    if not pa.types.is_struct(column.type):
-        return pa.table({"": column})
-    batches = [pa.RecordBatch.from_struct_array(chunk) for chunk in column.chunks]
-    return pa.Table.from_batches(batches, pa.schema(list(column.type)))
 
 
 def schema_fields(schema: pa.Schema) -> list[Field]:
@@ -221,8 +229,17 @@ def nested(table: pa.Table, path: str) -> pa.ChunkedArray:
     return pc.struct_field(column, steps)
 
 
+def storage(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Return what is stored in a column of an extension type, and any other column as it is."""
+    import pyarrow as pa
+
+    if not isinstance(column.type, pa.BaseExtensionType):
+        return column
+    return pa.chunked_array([chunk.storage for chunk in column.chunks], column.type.storage_type)
+
+
 def measure(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Return the lengths in a column as integers, null where it is null; integers are returned as they are.
+    """Return the lengths in a validated column as integers, null where it is null; integers are returned as they are.
 
     Raises:
         pyarrow.ArrowInvalid: the buffers contradict each other.
@@ -231,11 +248,8 @@ def measure(column: pa.ChunkedArray) -> pa.ChunkedArray:
     import pyarrow.compute as pc
     from pyarrow import types
 
-    column.validate()
     if len(column) > (MAX_NULLS if types.is_null(column.type) else MAX_ROWS):
         raise LengthwiseError(f"the column claims {len(column)} rows")
-    if isinstance(column.type, pa.BaseExtensionType):
-        column = pa.chunked_array([chunk.storage for chunk in column.chunks], column.type.storage_type)
     type_ = column.type
     if types.is_integer(type_):
         return column

@@ -1,33 +1,36 @@
 """From the parts of a column to one array of lengths.
 
-One contiguous chunk is returned as a view of the memory that holds it. Anything else takes one pass into uint32, block
-by block: a block is small enough to stay in the cache, so that no second array of the dataset's size is ever made.
+One contiguous chunk of integers is returned as a view of the memory that holds it; anything else takes one pass into
+uint32. The sizes of lists are the differences of their offsets, checked in the pass that subtracts them, so that no
+second array of the dataset's size is made.
 """
 
 from __future__ import annotations
 
-from itertools import chain
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 
 from lengthwise._arrays import MAX_LENGTH
-from lengthwise._core import LengthwiseError, fill_from_offsets
+from lengthwise._core import LengthwiseError, fill_from_lengths, fill_from_offsets, unset_bits
 from lengthwise.sources.base import reading
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     import numpy.typing as npt
+    import pyarrow as pa
 
     from lengthwise.progress import Callback
     from lengthwise.sources.base import Field, Source
 
-#: Rows that are converted at a time: small enough for the cache, large enough to forget the cost of a call.
+#: Rows that are measured at a time where no array of a part's size may be made.
 BLOCK: Final = 1 << 17
-#: Lists in at most so many chunks are measured one chunk at a time.
-FEW_CHUNKS: Final = 32
+#: Lists in chunks of fewer rows are measured by pyarrow, which is quicker to go from one chunk to the next.
+ROWS_PER_CHUNK: Final = 1 << 15
 ADVICE: Final = "it may be damaged: write it again"
+NO_ROWS: Final = np.empty(0, np.int64)
 
 
 class Column(NamedTuple):
@@ -37,62 +40,79 @@ class Column(NamedTuple):
     nulls: npt.NDArray[np.int64]
 
 
-def nothing() -> Column:
-    """Return a column without rows."""
-    return Column(np.empty(0, np.uint32), np.empty(0, np.int64))
-
-
 def collect(source: Source, field: Field, report: Callback) -> Column:
     """Return the lengths of all parts, as a view where one chunk holds them."""
-    parts = source.read(field)
-    head = [part for part in (next(parts, None), next(parts, None)) if part is not None]
-    if len(head) == 1:
-        view = _view(head[0], source.where)
-        if view is not None:
-            report(len(view), source.rows)
-            return Column(view, np.empty(0, np.int64))
-    return join(columns(source, chain(head, parts), report))
+    return join(columns(source, source.read(field), report))
 
 
 def columns(source: Source, parts: Iterable[Any], report: Callback, start: int = 0) -> Iterator[Column]:
-    """Yield each part as uint32; `start` is the row of the first."""
+    """Yield the lengths of each part; `start` is the row of the first."""
     for part in parts:
-        values = np.empty(len(part), np.uint32)
-        nulls = []
-        done = 0
-        for block in blocks(part, source.where, start):
-            values[done : done + len(block.values)] = block.values
-            nulls.append(block.nulls + done)
-            done += len(block.values)
-            report(start + done, source.rows)
-        start += done
-        yield Column(values, np.concatenate(nulls) if nulls else np.empty(0, np.int64))
+        column = measured(part, source.where, start)
+        start += len(column.values)
+        report(start, source.rows)
+        yield column
 
 
 def join(parts: Iterable[Column]) -> Column:
-    """Return the parts as one column."""
+    """Return the parts as one column, in uint32 where they are several."""
     found = list(parts)
-    if len(found) <= 1:
-        return found[0] if found else nothing()
-    starts = np.cumsum([0, *(len(part.values) for part in found)])
-    return Column(
-        np.concatenate([part.values for part in found]),
-        np.concatenate([part.nulls + start for part, start in zip(found, starts, strict=False)]),
-    )
+    if len(found) == 1:
+        return found[0]
+    values = new(sum(len(part.values) for part in found))
+    nulls = [NO_ROWS]
+    start = 0
+    for part in found:
+        stop = start + len(part.values)
+        values[start:stop] = part.values
+        nulls.append(part.nulls + start)
+        start = stop
+    return Column(values, np.concatenate(nulls))
 
 
 def blocks(part: Any, where: str, start: int = 0) -> Iterator[Column]:
-    """Yield the checked lengths of a part some rows at a time, in the type that is stored; nulls count from a block."""
-    none = np.empty(0, np.int64)
+    """Yield the lengths of a part some rows at a time; `start` is the row of the first, nulls count from a block."""
     for offset in range(0, len(part), BLOCK):
-        if isinstance(part, np.ndarray):
-            yield Column(checked(part[offset : offset + BLOCK], where, start + offset), none)
-            continue
-        measured = _measured(part.slice(offset, BLOCK), where)
-        with reading(where, ADVICE):
-            nulls = np.flatnonzero(measured.is_null().to_numpy()) if measured.null_count else none
-            values = as_numpy((measured.fill_null(0) if measured.null_count else measured).combine_chunks())
-        yield Column(checked(values, where, start + offset), nulls)
+        block = part[offset : offset + BLOCK] if isinstance(part, np.ndarray) else part.slice(offset, BLOCK)
+        yield measured(block, where, start + offset)
+
+
+def measured(part: Any, where: str, start: int = 0) -> Column:
+    """Return the checked lengths of a part, as a view where one chunk holds them; `start` is the row of the first."""
+    if isinstance(part, np.ndarray):
+        return Column(checked(np.asarray(part, part.dtype.newbyteorder("="), order="C"), where, start), NO_ROWS)
+    import pyarrow as pa
+
+    from lengthwise.sources.arrow import measure, storage
+
+    with reading(where, ADVICE):
+        column = storage(part if isinstance(part, pa.ChunkedArray) else pa.chunked_array([part]))
+        column.validate()
+        found = _differences(column)
+        if found is not None:
+            return found
+        sizes = measure(column)
+        array = whole(sizes)
+        values, nulls = as_numpy(array), null_rows(array)
+    view = sizes is column and column.num_chunks == 1
+    if nulls.size:
+        # What is under a null may be anything, and in a view it is the owner's.
+        values = values.copy() if view or not values.flags.writeable else values
+        values[nulls] = 0
+    elif view:
+        return Column(checked(values, where, start), nulls)
+    return Column(_narrowed(values, where, start), nulls)
+
+
+def whole(column: pa.ChunkedArray) -> pa.Array:
+    """Return integers as one array: the only chunk as it is, several in uint32 where they are lengths."""
+    import pyarrow as pa
+
+    if column.num_chunks > 1:
+        # One pass into one array, and checked, where `combine_chunks` copies chunk by chunk.
+        with suppress(pa.ArrowInvalid):
+            column = column.cast(pa.uint32())
+    return column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
 
 
 def gather(column: Column, order: npt.NDArray[Any]) -> Column:
@@ -130,62 +150,67 @@ def checked(values: npt.NDArray[Any], where: str, start: int) -> npt.NDArray[Any
     return values
 
 
-def _view(part: Any, where: str) -> npt.NDArray[Any] | None:
-    """Return the lengths of a part that one chunk holds, in the type that is stored; None where it takes a copy."""
-    if isinstance(part, np.ndarray):
-        return checked(part, where, 0).view() if part.flags.c_contiguous and part.dtype.isnative else None
-    if _has_offsets(part):
-        return _differences(part, where)
-    measured = _measured(part, where)
-    # Sizes of lists that pyarrow has just made are joined as they are; what is stored in several chunks is narrowed.
-    sizes = measured.type != part.type and measured.type.bit_width == 32
-    if measured.null_count or (measured.num_chunks != 1 and not sizes):
-        return None
-    with reading(where, ADVICE):
-        whole = measured.chunk(0) if measured.num_chunks == 1 else measured.combine_chunks()
-        values = checked(as_numpy(whole), where, 0)
-    return values.view(np.uint32) if sizes else values
-
-
-def as_numpy(array: Any) -> npt.NDArray[Any]:
-    """Return an Arrow array of integers without nulls as the same memory.
+def as_numpy(array: pa.Array) -> npt.NDArray[Any]:
+    """Return an Arrow array of integers as the same memory, whatever is under its nulls.
 
     Arrow's own `to_numpy` imports pandas where that is installed, which takes longer than to read a million lengths.
     """
-    return np.from_dlpack(array)
+    dtype = np.dtype(str(array.type))
+    if not len(array):
+        return np.empty(0, dtype)
+    return np.frombuffer(array.buffers()[1], dtype, len(array), array.offset * dtype.itemsize)
 
 
-def _has_offsets(part: Any) -> bool:
+def null_rows(array: pa.Array) -> npt.NDArray[np.int64]:
+    """Return the rows that are null."""
+    if not array.null_count:
+        return NO_ROWS
+    return unset_bits(np.frombuffer(array.buffers()[0], np.uint8), array.offset, len(array))
+
+
+def new(rows: int) -> npt.NDArray[np.uint32]:
+    """Return an array to be filled.
+
+    Arrow's pool hands out memory that the process has used before, which saves the page faults of new memory.
+    """
     import pyarrow as pa
 
-    types = (pa.types.is_list(part.type), pa.types.is_large_list(part.type))
-    return any(types) and isinstance(part, pa.ChunkedArray) and part.num_chunks <= FEW_CHUNKS
+    return np.frombuffer(pa.allocate_buffer(rows * 4), np.uint32) if rows else np.empty(0, np.uint32)
 
 
-def _differences(part: Any, where: str) -> npt.NDArray[np.uint32] | None:
-    """Return the differences of the offsets, checked in the same pass; None where some are no lengths, or null."""
-    import pyarrow as pa
+def _differences(column: pa.ChunkedArray) -> Column | None:
+    """Return the differences of offsets; None where there are none, or many, or some are no lengths."""
+    from pyarrow import types
 
-    with reading(where, ADVICE):
-        part.validate()
-        if part.null_count or not len(part):
+    rows, type_ = len(column), column.type
+    if rows < (column.num_chunks - 1) * ROWS_PER_CHUNK or not (types.is_list(type_) or types.is_large_list(type_)):
+        return None
+    out = new(rows)
+    nulls = [NO_ROWS]
+    start = 0
+    for chunk in column.iterchunks():
+        stop = start + len(chunk)
+        try:
+            fill_from_offsets(out[start:stop], as_numpy(chunk.offsets))
+        except LengthwiseError:
             return None
-        # Arrow's pool hands out memory that the process has used before, which saves the page faults of new memory.
-        out = np.frombuffer(pa.allocate_buffer(len(part) * 4), np.uint32)
-        start = 0
-        for chunk in part.chunks:
-            try:
-                fill_from_offsets(out[start : start + len(chunk)], as_numpy(chunk.offsets))
-            except LengthwiseError:
-                return None
-            start += len(chunk)
-    return out
+        if chunk.null_count:
+            nulls.append(null_rows(chunk) + start)
+        start = stop
+    found = np.concatenate(nulls)
+    out[found] = 0
+    return Column(out, found)
 
 
-def _measured(part: Any, where: str) -> Any:
-    import pyarrow as pa
-
-    from lengthwise.sources.arrow import measure
-
-    with reading(where, ADVICE):
-        return measure(part if isinstance(part, pa.ChunkedArray) else pa.chunked_array([part]))
+def _narrowed(values: npt.NDArray[Any], where: str, start: int) -> npt.NDArray[np.uint32]:
+    """Return checked lengths in uint32, without a copy where they have its width."""
+    if values.dtype == np.int64:
+        out = new(len(values))
+        try:
+            fill_from_lengths(out, values)
+        except LengthwiseError:
+            pass  # and the row is named below
+        else:
+            return out
+    values = checked(values, where, start)
+    return values.view(np.uint32) if values.dtype.itemsize == 4 else values.astype(np.uint32)

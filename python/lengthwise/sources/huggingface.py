@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from lengthwise._core import LengthwiseError
 from lengthwise.sources.arrow import ArrowSource, nested, schema_fields
 from lengthwise.sources.base import Field, Kind, Source, reading
-from lengthwise.sources.collect import as_numpy
+from lengthwise.sources.collect import as_numpy, whole
 from lengthwise.sources.files import Location, Paths
 from lengthwise.sources.ipc import IpcSource
 from lengthwise.sources.sequences import SequenceSource
@@ -41,7 +41,7 @@ class LiveSource(ArrowSource):
         self.dataset = dataset
         indices = dataset._indices  # noqa: SLF001 - the library has no public name for it
         if indices is not None:
-            self.order = as_numpy(indices.column(0).combine_chunks())
+            self.order = as_numpy(whole(indices.column(0)))
 
     def stamp(self) -> str:
         """Return the fingerprint that the library keeps."""

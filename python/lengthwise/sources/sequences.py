@@ -109,6 +109,12 @@ def _from_tensor(tensor: Any) -> npt.NDArray[Any]:
 
 
 def _field(name: str, column: Any) -> Field:
+    if isinstance(column, np.ndarray) and column.ndim == 0:
+        if not name:
+            raise LengthwiseError(
+                f"lengths must be one-dimensional, got the single value {column}; pass an array of them"
+            )
+        return Field(name, "other", f"{column.dtype}[]")
     if isinstance(column, np.ndarray) and column.dtype != object:
         # Lengths have one dimension; two are samples padded to one length, which is not theirs.
         kind: Kind = "integer" if (column.dtype.kind in "iu" and column.ndim == 1) or not name else "other"

@@ -2,7 +2,7 @@
 
 use lengthwise_core::levels::{self, Page};
 use lengthwise_core::offsets::{self, Offset};
-use numpy::{PyReadonlyArray1, PyReadwriteArray1};
+use numpy::{IntoPyArray, PyArray1, PyReadonlyArray1, PyReadwriteArray1};
 use pyo3::prelude::*;
 
 use crate::enter::enter;
@@ -25,6 +25,36 @@ pub(crate) fn fill_from_offsets(
         Offsets::Narrow(offsets) => fill(py, out, offsets.as_slice()?),
         Offsets::Wide(offsets) => fill(py, out, offsets.as_slice()?),
     }
+}
+
+/// Lengths in another width, checked, into `out`.
+#[pyfunction]
+pub(crate) fn fill_from_lengths(
+    py: Python<'_>,
+    mut out: PyReadwriteArray1<'_, u32>,
+    lengths: Offsets<'_>,
+) -> PyResult<()> {
+    let out = out.as_slice_mut()?;
+    match lengths {
+        Offsets::Narrow(lengths) => narrow(py, out, lengths.as_slice()?),
+        Offsets::Wide(lengths) => narrow(py, out, lengths.as_slice()?),
+    }
+}
+
+/// The rows that are null among `count` from bit `start` of a validity bitmap on.
+#[pyfunction]
+pub(crate) fn unset_bits<'py>(
+    py: Python<'py>,
+    bitmap: PyReadonlyArray1<'py, u8>,
+    start: usize,
+    count: usize,
+) -> PyResult<Bound<'py, PyArray1<i64>>> {
+    let bitmap = bitmap.as_slice()?;
+    Ok(enter(py, |_| offsets::unset(bitmap, start, count))?.into_pyarray(py))
+}
+
+fn narrow<O: Offset>(py: Python<'_>, out: &mut [u32], lengths: &[O]) -> PyResult<()> {
+    enter(py, |_| offsets::narrow(lengths, out))
 }
 
 fn fill<O: Offset>(py: Python<'_>, out: &mut [u32], offsets: &[O]) -> PyResult<()> {

@@ -33,7 +33,7 @@ mod _core {
     #[pymodule_export]
     use crate::enter::LengthwiseError;
     #[pymodule_export]
-    use crate::levels::{fill_from_levels, fill_from_offsets};
+    use crate::levels::{fill_from_lengths, fill_from_levels, fill_from_offsets, unset_bits};
     #[pymodule_export]
     use crate::measure::{batchmates, in_running_order, real_tokens};
     #[pymodule_export]

@@ -1,4 +1,5 @@
-//! Lengths of lists from Arrow offsets: list `i` holds values `offsets[i]..offsets[i + 1]`.
+//! Lengths of lists from Arrow offsets: list `i` holds values `offsets[i]..offsets[i + 1]`, and is null where bit `i` of
+//! the validity bitmap is not set.
 //!
 //! One pass that subtracts and checks at once, as offsets may come from a damaged file: it runs at the speed of memory.
 //!
@@ -46,9 +47,23 @@ pub fn lengths<O: Offset>(offsets: &[O], out: &mut [u32]) -> Result<()> {
     if out.len() != ends.len() {
         return Err(Error::invalid(format!("out has {} elements, but {} lists have lengths", out.len(), ends.len())));
     }
+    write(starts.iter().zip(ends).map(|(&start, &end)| O::length(start, end)), out)
+}
+
+/// Write lengths in another width to `out`, which has as many elements.
+///
+/// # Errors
+/// A length is negative or above [`MAX_LENGTH`]; `out` has another size.
+pub fn narrow<O: Offset>(lengths: &[O], out: &mut [u32]) -> Result<()> {
+    if out.len() != lengths.len() {
+        return Err(Error::invalid(format!("out has {} elements for {} lengths", out.len(), lengths.len())));
+    }
+    write(lengths.iter().copied(), out)
+}
+
+fn write<O: Offset>(lengths: impl Iterator<Item = O> + Clone, out: &mut [u32]) -> Result<()> {
     let mut seen = O::default();
-    for (slot, (&start, &end)) in out.iter_mut().zip(starts.iter().zip(ends)) {
-        let length = O::length(start, end);
+    for (slot, length) in out.iter_mut().zip(lengths.clone()) {
         // A negative length has its highest bit set, and one that is too long some bit above the 31st.
         seen = seen | length;
         *slot = length.low();
@@ -57,9 +72,39 @@ pub fn lengths<O: Offset>(offsets: &[O], out: &mut [u32]) -> Result<()> {
     if allowed.contains(&seen.into()) {
         return Ok(());
     }
-    let lengths = starts.iter().zip(ends).map(|(&start, &end)| O::length(start, end).into());
-    let (row, length) = lengths.enumerate().find(|(_, length)| !allowed.contains(length)).unwrap_or_default();
+    let wrong = lengths.map(Into::into).enumerate().find(|(_, length)| !allowed.contains(length));
+    let (row, length) = wrong.unwrap_or_default();
     Err(Error::invalid(format!("row {row} has length {length}, but a length is from 0 to {MAX_LENGTH}")))
+}
+
+/// The positions, counted from `start`, of the bits that are not set among the `count` from bit `start` on.
+///
+/// # Errors
+/// The bitmap ends before they do.
+pub fn unset(bitmap: &[u8], start: usize, count: usize) -> Result<Vec<i64>> {
+    let bits = bitmap.len().saturating_mul(8);
+    if start.checked_add(count).is_none_or(|end| end > bits) {
+        return Err(Error::invalid(format!("a bitmap of {bits} bits does not hold {count} rows from bit {start} on")));
+    }
+    let mut found = Vec::new();
+    let first = start / 8;
+    for (index, chunk) in bitmap.get(first..).unwrap_or_default().chunks(8).enumerate() {
+        let mut word = [0xff; 8];
+        word.iter_mut().zip(chunk).for_each(|(slot, &byte)| *slot = byte);
+        let mut zeros = !u64::from_le_bytes(word);
+        let base = (first * 8 + index * 64) as i64 - start as i64;
+        if base >= count as i64 {
+            break;
+        }
+        while zeros != 0 {
+            let position = base + i64::from(zeros.trailing_zeros());
+            if (0..count as i64).contains(&position) {
+                found.push(position);
+            }
+            zeros &= zeros - 1;
+        }
+    }
+    Ok(found)
 }
 
 #[cfg(test)]
@@ -86,6 +131,26 @@ mod tests {
             if let Some(narrow) = narrow {
                 prop_assert_eq!(lengths(&narrow, &mut out).ok().map(|()| out), result);
             }
+        }
+
+        #[test]
+        fn narrowing_is_the_naive_conversion(values in prop::collection::vec(-2_i64..(1 << 33), 0..9)) {
+            let mut out = vec![0; values.len()];
+            let naive: Option<Vec<u32>> =
+                values.iter().map(|&value| u32::try_from(value).ok().filter(|&n| n <= MAX_LENGTH)).collect();
+            prop_assert_eq!(narrow(&values, &mut out).ok().map(|()| out), naive);
+        }
+
+        #[test]
+        fn finds_each_bit_that_is_not_set(
+            bitmap in prop::collection::vec(prop_oneof![Just(0xff_u8), any::<u8>()], 0..40),
+            start in 0_usize..200,
+            count in 0_usize..330,
+        ) {
+            let bit = |index: usize| bitmap[index / 8] >> (index % 8) & 1 == 1;
+            let naive = (start + count <= bitmap.len() * 8)
+                .then(|| (0..count).filter(|&row| !bit(start + row)).map(|row| row as i64).collect::<Vec<_>>());
+            prop_assert_eq!(unset(&bitmap, start, count).ok(), naive);
         }
     }
 

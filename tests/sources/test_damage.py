@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import datasets
+import fsspec
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -78,6 +79,9 @@ def test_empty_files(tmp_path: Path, name: str) -> None:
     (tmp_path / name).touch()
     with pytest.raises(lw.LengthwiseError, match=rf"{name} is empty \(0 bytes\); write it again"):
         lw.read_lengths(tmp_path / name)
+    fsspec.filesystem("memory").pipe(f"/empty/{name}", b"")
+    with pytest.raises(lw.LengthwiseError, match=rf"{name} is empty \(0 bytes\); write it again"):
+        lw.read_lengths(f"memory://empty/{name}")
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may read everything")

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 GLOB = frozenset("*?[")
+EMPTY = "is empty (0 bytes); write it again"
 
 
 class Location:
@@ -90,7 +91,7 @@ class Location:
                 with Path(self.path).open("rb") as file:
                     start = file.read(count)
         if not start:
-            raise LengthwiseError(f"{self} is empty (0 bytes); write it again")
+            raise LengthwiseError(f"{self} {EMPTY}")
         return start
 
     def bytes(self) -> bytes:
@@ -121,8 +122,13 @@ class Location:
         import pyarrow as pa
 
         if self.system is not None:
-            return pa.PythonFile(self.system.open(self.path, "rb"), mode="r")
+            file = self.system.open(self.path, "rb")
+            if getattr(file, "size", None) == 0:
+                raise LengthwiseError(f"{self} {EMPTY}")
+            return pa.PythonFile(file, mode="r")
         with Path(self.path).open("rb") as file:
+            if os.fstat(file.fileno()).st_size == 0:
+                raise LengthwiseError(f"{self} {EMPTY}")
             return pa.BufferReader(pa.py_buffer(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)))
 
 

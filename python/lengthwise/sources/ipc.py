@@ -37,13 +37,13 @@ class IpcSource(Source):
         self.fields: Sequence[Field] = []
         if items:
             with reading(str(items[0]), ADVICE):
-                self.fields = schema_fields(_open(items[0], None).schema)
+                self.fields = schema_fields(_reader(items[0].open()).schema)
 
     def read(self, field: Field, skip: int = 0) -> Iterator[pa.ChunkedArray]:
         """Yield the column of each file."""
         for item in self.items[skip:]:
             with reading(str(item), ADVICE):
-                column = _column(item, field)
+                column = nested(_opened(item, field).read_all(), field.path)
             yield column
 
     def sample(self, field: Field) -> Iterator[tuple[int, pa.ChunkedArray]]:
@@ -53,7 +53,7 @@ class IpcSource(Source):
         if not self.items:
             return
         with reading(str(self.items[0]), ADVICE):
-            reader = _open(self.items[0], [_top(self.items[0], field)])
+            reader = _opened(self.items[0], field)
             stream = hasattr(reader, "read_next_batch")
             if not stream and not reader.num_record_batches:
                 return
@@ -87,30 +87,27 @@ def open(source: Any) -> IpcSource | None:  # noqa: A001 - the name of the forma
     return None
 
 
-def _column(item: Location, field: Field) -> pa.ChunkedArray:
-    return nested(_open(item, [_top(item, field)]).read_all(), field.path)
+def open_file(path: str) -> Any:
+    """Return the reader of a file or a stream."""
+    return _reader(Location(path).open())
 
 
-def _top(item: Location, field: Field) -> int:
-    """Return the index of the top-level column that holds a field, in a file that must have it."""
-    schema = _open(item, None).schema
+def _opened(item: Location, field: Field) -> Any:
+    """Return a reader of the one column that holds a field, in a file that must have it."""
+    file = item.open()
+    schema = _reader(file).schema
     index = top_level(schema, field.path)
     if index is None or field.kind not in {found.kind for found in schema_fields(schema) if found.path == field.path}:
         raise LengthwiseError(
             f"{item} has no {field.kind} column {field.path!r}, which the first file has; write all with one schema"
         )
-    return index
+    return _reader(file, [index])
 
 
-def open_file(path: str) -> Any:
-    """Return the reader of a file or a stream."""
-    return _open(Location(path), None)
-
-
-def _open(item: Location, included: list[int] | None) -> Any:
+def _reader(file: Any, included: list[int] | None = None) -> Any:
     import pyarrow as pa
 
-    options = pa.ipc.IpcReadOptions(included_fields=included)
-    # Some file systems hand out one file object with one position: look at the head before opening.
-    reader = pa.ipc.open_file if item.head().startswith(FILE_MAGIC) else pa.ipc.open_stream
-    return reader(item.open(), options=options)
+    file.seek(0)
+    reader = pa.ipc.open_file if file.read(len(FILE_MAGIC)) == FILE_MAGIC else pa.ipc.open_stream
+    file.seek(0)
+    return reader(file, options=pa.ipc.IpcReadOptions(included_fields=included))

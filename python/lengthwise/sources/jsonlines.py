@@ -82,8 +82,6 @@ def _types(item: Location) -> dict[str, pa.DataType]:
     """Return the Arrow type of each key, from the first lines of a file."""
     import pyarrow as pa
 
-    if item.size() == 0:
-        raise LengthwiseError(f"{item} is empty (0 bytes); write it again")
     with reading(str(item), ADVICE):
         start = _stream(item).read(BLOCK)
         lines = [line for line in start.split(b"\n") if line.strip()]

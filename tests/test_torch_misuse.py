@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 import torch.distributed as dist
-from accelerate.data_loader import BatchSamplerShard
+from accelerate.data_loader import BatchSamplerShard, prepare_data_loader, skip_first_batches
 from torch.distributed.device_mesh import init_device_mesh
 from torch.utils.data import DataLoader, Dataset, IterableDataset
+from torchdata.stateful_dataloader import StatefulDataLoader
 
 import lengthwise as lw
 from lengthwise.torch import BatchSampler, Segmented
@@ -92,6 +93,11 @@ def test_a_process_group_and_a_mesh(monkeypatch: pytest.MonkeyPatch, tmp_path: A
         dist.destroy_process_group()
 
 
+def test_more_batches_a_step_than_samples() -> None:
+    with pytest.raises(lw.LengthwiseError, match=r"world_size is 3 and accumulate is 4, but .* fewer ranks"):
+        next(iter(BatchSampler(planner(3, accumulate=4), rank=0)))
+
+
 def test_more_ranks_than_samples() -> None:
     with pytest.raises(lw.LengthwiseError, match=r"world_size is 9.*fewer ranks"):
         next(iter(BatchSampler(planner(9), rank=0)))
@@ -144,11 +150,37 @@ def test_an_iterable_dataset() -> None:
         DataLoader(Stream(), batch_sampler=BatchSampler(planner()))
 
 
+@pytest.mark.filterwarnings("ignore:'set_vital' is deprecated")
+@pytest.mark.parametrize("make", [DataLoader, StatefulDataLoader])
+@pytest.mark.parametrize("workers", [0, 1])
 @pytest.mark.parametrize("rows", [7, 9])
-def test_a_dataset_of_another_size(rows: int) -> None:
-    loader = DataLoader(Rows([1] * rows), batch_sampler=BatchSampler(planner()), collate_fn=list)
+def test_a_dataset_of_another_size(make: Any, workers: int, rows: int) -> None:
+    loader = make(Rows([1] * rows), batch_sampler=BatchSampler(planner()), collate_fn=list, num_workers=workers)
     with pytest.raises(lw.LengthwiseError, match=rf"the dataset has {rows} rows, .* given 8 lengths"):
-        iter(loader)
+        next(iter(loader))
+
+
+@pytest.mark.parametrize("processes", [1, 2])
+def test_a_dataset_of_another_size_behind_the_wrappers_of_accelerate(processes: int) -> None:
+    loader = DataLoader(Rows([1] * 7), batch_sampler=BatchSampler(planner()), collate_fn=list)
+    prepared = prepare_data_loader(loader, num_processes=processes, process_index=0, put_on_device=False)
+    for wrapped in (prepared, skip_first_batches(prepared, 1)):
+        with pytest.raises(lw.LengthwiseError, match=r"the dataset has 7 rows, .* given 8 lengths"):
+            next(iter(wrapped))
+
+
+def test_a_share_dispatched_to_all() -> None:
+    """Accelerate's own `dispatch_batches`: one rank reads, so that the shares of the others would never be seen."""
+    share = DataLoader(Rows(), batch_sampler=BatchSampler(planner(2), rank=0), collate_fn=list)
+    dispatched = prepare_data_loader(share, num_processes=2, process_index=0, dispatch_batches=True, put_on_device=True)
+    with pytest.raises(lw.LengthwiseError, match=r"dispatch_batches would share .* without it"):
+        next(iter(dispatched))
+
+
+def test_batches_split_by_accelerate() -> None:
+    whole = DataLoader(Rows(), batch_sampler=BatchSampler(planner()), collate_fn=list)
+    with pytest.raises(ValueError, match="split_batches"):
+        prepare_data_loader(whole, num_processes=2, process_index=0, split_batches=True)
 
 
 def test_sharded_twice() -> None:
@@ -176,4 +208,4 @@ def test_an_epoch_without_long_samples() -> None:
 def test_a_dataset_that_knows_no_pieces() -> None:
     loader = DataLoader(Rows(), batch_sampler=BatchSampler(planner(overlong="split")))
     with pytest.raises(lw.LengthwiseError, match=r'overlong="split".*Segmented\(dataset\)'):
-        iter(loader)
+        next(iter(loader))

@@ -310,6 +310,12 @@ def test_states_of_other_streams_are_refused() -> None:
         stream(rank=0, world_size=2).load_state_dict(state)
     with pytest.raises(lw.LengthwiseError, match=r'state\["version"\] is 9'):
         stream().load_state_dict(state | {"version": 9})
+    with pytest.raises(lw.LengthwiseError, match=r'state\["batch"\] is -1, but must be a count; it is damaged'):
+        stream().load_state_dict(state | {"batch": -1})
+    with pytest.raises(lw.LengthwiseError, match=r'state\["open"\] is 3, but must be a dict or None'):
+        stream().load_state_dict(state | {"open": 3})
+    with pytest.raises(lw.LengthwiseError, match=r'state\["layout"\] is .*packed.* but this stream has .*padded'):
+        stream().load_state_dict(packs().state_dict())
     del state["yielded"]
     with pytest.raises(lw.LengthwiseError, match=r'state\["yielded"\] is missing'):
         stream().load_state_dict(state)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, get_args
 from lengthwise import _core
 from lengthwise._arrays import as_lengths
 from lengthwise._choices import as_choice
+from lengthwise._core import LengthwiseError
 from lengthwise._integers import as_integer
 from lengthwise.layouts import Layout, Settings
 from lengthwise.plan import Plan
@@ -183,8 +184,12 @@ class Planner:
             True
         """
         epoch = as_integer(epoch, "epoch", 0, 2**63 - 1)
+        try:
+            batches = self._ready.plan(self.lengths, epoch)
+        except LengthwiseError as error:
+            raise self._explained(error) from None
         arrays = self.step_maker.arrange(
-            self._ready.plan(self.lengths, epoch),
+            batches,
             layout=self.layout,
             lengths=self.lengths,
             seed=self.seed,
@@ -192,6 +197,13 @@ class Planner:
             remainder=self.remainder,
         )
         return Plan(arrays, epoch=epoch, planner=self)
+
+    def _explained(self, error: LengthwiseError) -> LengthwiseError:
+        """Say in the numbers of the caller what the core says of their product."""
+        product, ranks = f"world_size is {self.step_maker.divisor}, ", f"world_size is {self.world_size}"
+        if self.accumulate == 1 or not str(error).startswith(product):
+            return error
+        return LengthwiseError(str(error).replace(product, f"{ranks} and accumulate is {self.accumulate}, "))
 
     def __repr__(self) -> str:
         return f"<Planner of {self.lengths.size:,} samples for {self.world_size} ranks: {self.layout}>"

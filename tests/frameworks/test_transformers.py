@@ -162,6 +162,9 @@ def test_misfits_are_refused_when_training_starts(tmp_path: Path) -> None:
     short = lw.Planner(LENGTHS[:-1], lw.Padded(max_tokens=120))
     with pytest.raises(lw.LengthwiseError, match="the dataset has 90 rows, but the planner was given 89 lengths"):
         trainer(tmp_path, Model(), short).train()
+    for option in ("split_batches", "dispatch_batches"):
+        with pytest.raises(lw.LengthwiseError, match=rf"{option} is True .*accelerator_config .* without {option}"):
+            trainer(tmp_path, Model(), planner(), accelerator_config={option: True}).train()
     stream = trainer(tmp_path, Model(), planner())
     stream.train_dataset = iter(DATASET)
     with pytest.raises(lw.LengthwiseError, match=r"without a length.*StreamBatches"):

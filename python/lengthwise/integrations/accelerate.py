@@ -37,7 +37,7 @@ def prepare(accelerator: Accelerator, loader: DataLoader[Any]) -> Resumable:
             a second position (`use_stateful_dataloader`); or the sampler is for another number of processes.
     """
     sampler = find_sampler(loader).sampler
-    _check_options(accelerator)
+    check_options(accelerator)
     if sampler.world_size not in (1, accelerator.num_processes) and sampler.mesh is None:
         raise LengthwiseError(
             f"the batch sampler is for world_size={sampler.world_size}, but accelerate runs "
@@ -62,15 +62,20 @@ def deal_once(prepared: Any, sampler: BatchSampler) -> None:
     shard.sampler = sampler
 
 
-def _check_options(accelerator: Accelerator) -> None:
+def check_options(accelerator: Accelerator) -> None:
+    """Check that an accelerator leaves batches as they are planned.
+
+    Raises:
+        LengthwiseError: it would cut or concatenate them, or keep a second position; the message names the option.
+    """
     reasons = {
         "split_batches": "would cut batches of one size into equal parts, but these differ in size",
         "dispatch_batches": "would concatenate the batches of all processes, but these differ in width",
-        "use_stateful_dataloader": "would keep a second position beside the one that prepare() saves",
+        "use_stateful_dataloader": "would keep a second position beside the one that is saved here",
     }
     for option, reason in reasons.items():
         if getattr(accelerator, option, None):
             raise LengthwiseError(
-                f"{option} is True in the accelerator, which {reason}; "
-                f"write DataLoaderConfiguration(...) without {option}"
+                f"{option} is True in the accelerator, which {reason}; write DataLoaderConfiguration(...) "
+                f"(accelerator_config of the Trainer) without {option}"
             )

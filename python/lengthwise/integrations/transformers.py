@@ -26,7 +26,7 @@ from transformers import TrainerCallback
 from transformers.trainer_utils import PREFIX_CHECKPOINT_DIR, seed_worker
 
 from lengthwise import LengthwiseError
-from lengthwise.integrations.accelerate import deal_once
+from lengthwise.integrations.accelerate import check_options, deal_once
 from lengthwise.torch.sampler import BatchSampler
 from lengthwise.torch.segmented import Segmented
 from lengthwise.torch.state import Identity, read_state
@@ -151,6 +151,7 @@ class PlannedTrainer(_Base):
 
     def get_train_dataloader(self) -> DataLoader[Any]:
         """Return the prepared loader of planned batches."""
+        check_options(self.accelerator)
         dataset, collator = self._planned_dataset()
         self.planned_sampler = sampler = self._planned_sampler()
         args = self.args

@@ -4,8 +4,9 @@ Problem: nothing in PyTorch's protocols tells a sampler who iterates it. Given a
 again; wrapped by a library that shards, its share is shared out again and most of an epoch is never seen; beside a
 dataset of another size, rows are missed. None of this raises anything.
 
-Method: look at the object whose method called `__iter__`, once per epoch, and check exactly the known classes. Where
-the caller is anything else, nothing is said.
+Method: look at the objects whose methods draw the first batch of an epoch: the batch samplers that libraries wrap
+around it, and the loader's iterator behind them. Only the known classes are checked. Where it is anything else that
+draws, nothing is said.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from torch.utils.data import BatchSampler as TorchBatchSampler
+from torch.utils.data import DataLoader
 from torch.utils.data.dataloader import _BaseDataLoaderIter
 
 from lengthwise import LengthwiseError
@@ -24,36 +26,60 @@ if TYPE_CHECKING:
     from lengthwise.torch.sampler import BatchSampler
 
 
-def refuse_misuse(caller: FrameType, sampler: BatchSampler) -> None:
-    """Check the object that iterates `sampler`.
+def refuse_misuse(caller: FrameType | None, sampler: BatchSampler) -> None:
+    """Check the objects that draw from `sampler`; `caller` is one of its own frames.
 
     Raises:
-        LengthwiseError: it batches again, shards again, or has a dataset of another size; the message says what to
+        LengthwiseError: one batches again, shards again, or has a dataset of another size; the message says what to
             write instead.
     """
-    user = caller.f_locals.get("self")
-    if isinstance(user, _BaseDataLoaderIter):
-        dataset = getattr(user, "_dataset", None)
-        check_size(dataset, sampler.samples)
-        if sampler.yields_segments and not isinstance(dataset, Segmented):
+    while caller is not None:
+        user = caller.f_locals.get("self")
+        if isinstance(user, TorchBatchSampler):
+            _check_wrapper(user, sampler)
+        elif isinstance(user, _BaseDataLoaderIter):
+            _check_dataset(getattr(user, "_dataset", None), sampler)
+            _check_loader(caller, sampler)
+            return
+        elif user is not sampler:
+            return
+        caller = caller.f_back
+
+
+def _check_wrapper(wrapper: Any, sampler: BatchSampler) -> None:
+    if getattr(wrapper, "sampler", None) is sampler and not hasattr(wrapper, "batch_sampler"):
+        raise LengthwiseError(
+            "this batch sampler was given to a DataLoader as sampler=, which would batch its batches again; "
+            "write DataLoader(dataset, batch_sampler=sampler) without batch_size, shuffle and drop_last"
+        )
+    shards = getattr(wrapper, "num_processes", 1)
+    if shards != 1 and sampler.world_size != 1:
+        raise LengthwiseError(
+            f"this batch sampler already takes the share of one of world_size={sampler.world_size} ranks, and "
+            f"accelerate would share that out again among {shards} processes; prepare the loader with "
+            "lengthwise.integrations.accelerate.prepare(accelerator, loader), or make the sampler with "
+            "rank=0, world_size=1 and let accelerate deal the batches"
+        )
+
+
+def _check_dataset(dataset: Any, sampler: BatchSampler) -> None:
+    check_size(dataset, sampler.samples)
+    if sampler.yields_segments and not isinstance(dataset, Segmented):
+        raise LengthwiseError(
+            f'the planner cuts samples (overlong="{sampler.planner.overlong}"), so that batches hold '
+            "(index, start, stop); write DataLoader(lengthwise.torch.Segmented(dataset), batch_sampler=sampler)"
+        )
+
+
+def _check_loader(frame: FrameType | None, sampler: BatchSampler) -> None:
+    """Check the loader that made an iterator: accelerate's dispatcher gives the share of one process to all."""
+    while frame is not None and isinstance(user := frame.f_locals.get("self"), (_BaseDataLoaderIter, DataLoader)):
+        if type(user).__name__ == "DataLoaderDispatcher" and sampler.world_size != 1:
             raise LengthwiseError(
-                f'the planner cuts samples (overlong="{sampler.planner.overlong}"), so that batches hold '
-                "(index, start, stop); write DataLoader(lengthwise.torch.Segmented(dataset), batch_sampler=sampler)"
+                f"dispatch_batches would share the batches of one of world_size={sampler.world_size} ranks out among "
+                "all, and those of the others would be lost; write DataLoaderConfiguration(...) without it"
             )
-    elif isinstance(user, TorchBatchSampler):
-        if getattr(user, "sampler", None) is sampler and not hasattr(user, "batch_sampler"):
-            raise LengthwiseError(
-                "this batch sampler was given to a DataLoader as sampler=, which would batch its batches again; "
-                "write DataLoader(dataset, batch_sampler=sampler) without batch_size, shuffle and drop_last"
-            )
-        shards = getattr(user, "num_processes", 1)
-        if shards != 1 and sampler.world_size != 1:
-            raise LengthwiseError(
-                f"this batch sampler already takes the share of one of world_size={sampler.world_size} ranks, and "
-                f"accelerate would share that out again among {shards} processes; prepare the loader with "
-                "lengthwise.integrations.accelerate.prepare(accelerator, loader), or make the sampler with "
-                "rank=0, world_size=1 and let accelerate deal the batches"
-            )
+        frame = frame.f_back
 
 
 def check_size(dataset: Any, samples: int) -> None:

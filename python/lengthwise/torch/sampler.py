@@ -128,11 +128,11 @@ class BatchSampler(Sampler[list[Any]]):
             self._go_to(Resume(epoch, Position(), self.planner.world_size))
 
     def __iter__(self) -> Iterator[list[Any]]:
-        refuse_misuse(sys._getframe(1), self)  # noqa: SLF001 (the public spelling, inspect.currentframe, costs more)
         self._running = running = _Running()
         return self._batches(running)
 
     def _batches(self, running: _Running) -> Iterator[list[Any]]:
+        refuse_misuse(sys._getframe(), self)  # noqa: SLF001 (the public spelling, inspect.currentframe, costs more)
         running.deal = deal = self._deal()
         running.resume = Resume(self.epoch, self._start, self._planned_for)
         self._start = Position()

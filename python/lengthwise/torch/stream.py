@@ -45,6 +45,9 @@ VERSION: Final = 1
 WINDOW: Final = 10_000
 OPEN_PACKS: Final = 256
 
+#: What a position counts: blocks of rows done, batches of the next one, rows before it, batches and passes in all.
+COUNTS: Final = ("blocks", "batch", "rows", "yielded", "passes")
+
 
 class StreamBatches(IterableDataset[list[Any]]):
     """Yields batches of rows: `DataLoader(StreamBatches(source, layout), batch_size=None, collate_fn=...)`.
@@ -201,8 +204,7 @@ class StreamBatches(IterableDataset[list[Any]]):
         return None if self.batches is None else (self.batches + workers - 1 - worker) // workers
 
     def _start(self, epoch: int) -> dict[str, Any]:
-        counts = dict.fromkeys(("blocks", "batch", "yielded", "passes"), 0)
-        return {"epoch": epoch, **counts, "rows": 0, "source": None, "open": None}
+        return {"epoch": epoch, **dict.fromkeys(COUNTS, 0), "source": None, "open": None}
 
     def _identity(self) -> dict[str, Any]:
         part, parts = self._place()
@@ -239,6 +241,11 @@ class StreamBatches(IterableDataset[list[Any]]):
         missing = [name for name in self._start(0) if name not in state]
         if missing:
             raise LengthwiseError(f'state["{missing[0]}"] is missing; it must be the dict that state_dict() gave')
+        for name in ("epoch", *COUNTS):
+            if isinstance(state[name], bool) or not isinstance(state[name], int) or state[name] < 0:
+                raise LengthwiseError(f'state["{name}"] is {state[name]!r:.80}, but must be a count; it is damaged')
+        if not isinstance(state["open"], dict | None):
+            raise LengthwiseError(f'state["open"] is {state["open"]!r:.80}, but must be a dict or None; it is damaged')
         self._pending = {name: state[name] for name in self._start(0)}
         if get_worker_info() is None:  # else the epoch is the main process's to tell
             self._shared_epoch.fill_(state["epoch"])

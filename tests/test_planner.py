@@ -15,6 +15,8 @@ import lengthwise as lw
 from lengthwise.story import PUBLISHED_BOUNDARIES, story_lengths
 
 if TYPE_CHECKING:
+    import numpy.typing as npt
+
     from lengthwise.layouts import Order, PadTo
 
 ORDERS = ("bucketed", "shuffled", "sorted")
@@ -108,7 +110,8 @@ def test_the_stream_is_pinned() -> None:
         ({"order": "sorted"}, 1.0001),
         ({"order": "shuffled"}, 2.150),
         ({"boundaries": PUBLISHED_BOUNDARIES}, 1.224),
-        ({"boundaries": 6}, 1.204),
+        ({"boundaries": 6}, 1.1946),
+        ({"boundaries": 6, "pad_to": "boundary"}, 1.2204),
         ({"boundaries": 16}, 1.068),
         ({"boundaries": 32}, 1.035),
     ],
@@ -117,6 +120,23 @@ def test_the_story(layout: dict[str, Any], ratio: float) -> None:
     plan = lw.Planner(story_lengths(), lw.Padded(65_536, **layout)).plan()
     assert plan.padded_tokens.sum() / 1_896_425_587 == pytest.approx(ratio, abs=0.001)
     assert plan.sizes.sum() == 902_087
+
+
+@pytest.mark.parametrize("k", [1, 4, 8, 16, "auto"])
+@pytest.mark.parametrize("options", [{}, {"multiple_of": 8, "samples_multiple_of": 4, "max_samples": 40}])
+def test_boundaries_are_chosen_for_the_way_of_padding(k: Any, options: dict[str, Any]) -> None:
+    def planned(bounds: Any, **layout: Any) -> tuple[npt.NDArray[np.uint32], int]:
+        planner = lw.Planner(story_lengths(), lw.Padded(65_536, boundaries=bounds, **options, **layout))
+        assert planner.boundaries is not None
+        return planner.boundaries, int(planner.plan().padded_tokens.sum())
+
+    chosen, tokens = planned(k)
+    best = lw.optimal_boundaries(story_lengths(), len(chosen), objective="longest", max_tokens=65_536, **options)
+    assert tokens < planned(best)[1] * 1.001
+    assert not (chosen % options.get("multiple_of", 1)).any()
+    fixed, _ = planned(k, pad_to="boundary")
+    aligned = {"multiple_of": options.get("multiple_of", 1)}
+    assert fixed.tolist() == lw.optimal_boundaries(story_lengths(), k, **aligned).tolist()
 
 
 @pytest.mark.parametrize(

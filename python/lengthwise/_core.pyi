@@ -57,6 +57,8 @@ class Candidates:
         max_ratio: float,
     ) -> tuple[npt.NDArray[np.uint32], npt.NDArray[np.uint64], int, int | None]:
         """The best `k` boundaries, or as many as are worth `overhead` each."""
+    def descend(self, limits: tuple[int, int, int, int], k: int | None, overhead: int) -> npt.NDArray[np.uint32]:
+        """Boundaries for batches padded to their longest sample: nearly the best ones, found much sooner."""
     def curve(
         self, objective: str, costs: npt.NDArray[np.uint64] | None, limits: tuple[int, int, int, int], most: int
     ) -> list[tuple[npt.NDArray[np.uint32], npt.NDArray[np.uint64], int, int | None]]:

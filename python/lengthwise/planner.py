@@ -67,7 +67,8 @@ class Planner:
     Raises:
         LengthwiseError: anything that cannot be planned; the message names the argument, the value and the limit.
 
-    Cost: one or two passes over the lengths, about 2 ns a sample.
+    Cost: one or two passes over the lengths, about 2 ns a sample; and 2 ms to choose boundaries for batches padded to
+    their longest sample, 0.2 ms for fixed shapes.
 
     Example:
         >>> import lengthwise as lw

@@ -96,6 +96,18 @@ impl Candidates {
         Ok(solved(py, solution))
     }
 
+    /// Boundaries for batches padded to their longest sample, nearly as good as the best ones and found much sooner.
+    fn descend<'py>(
+        &self,
+        py: Python<'py>,
+        limits: LimitNumbers,
+        k: Option<usize>,
+        overhead: u64,
+    ) -> PyResult<Bound<'py, PyArray1<u32>>> {
+        let (limits, number) = (limits_of(limits), k.map_or(Number::Worth(overhead), Number::Exactly));
+        Ok(enter(py, |interrupt| boundaries::descend(&self.inner, &limits, number, interrupt))?.into_pyarray(py))
+    }
+
     /// The best boundaries of every number up to `most`.
     fn curve<'py>(
         &self,

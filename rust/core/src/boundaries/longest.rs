@@ -29,7 +29,7 @@ const NEGLIGIBLE: f64 = 1e-7;
 const NOTHING: f64 = 1e-13;
 
 /// What costs are computed on: all candidates, or a grid of some.
-struct Cells<'a> {
+pub(super) struct Cells<'a> {
     /// Cumulative samples.
     below: &'a [i64],
     /// The mean length in each cell.
@@ -42,7 +42,7 @@ struct Cells<'a> {
 
 impl<'a> Cells<'a> {
     /// The cells of `grid`, with the lengths of `all`.
-    fn new(all: &Candidates, grid: &'a Candidates, limits: &Limits) -> Self {
+    pub(super) fn new(all: &Candidates, grid: &'a Candidates, limits: &Limits) -> Self {
         let mean = means(all, grid);
         Self {
             below: grid.below(),
@@ -98,7 +98,7 @@ fn means(all: &Candidates, grid: &Candidates) -> Vec<f64> {
 
 /// The cells of one bucket, in buffers that are used again.
 #[derive(Default)]
-struct Bucket {
+pub(super) struct Bucket {
     /// F: the share of the bucket's samples at or below each cell.
     share: Vec<f64>,
     /// G: the same for the first sample of a batch.
@@ -113,7 +113,7 @@ struct Bucket {
 }
 
 impl Bucket {
-    fn expected_tokens(&mut self, cells: &Cells<'_>, mut start: usize, end: usize) -> f64 {
+    pub(super) fn expected_tokens(&mut self, cells: &Cells<'_>, mut start: usize, end: usize) -> f64 {
         let before = cells.below[start];
         let samples = cells.below[end] - before;
         if samples == 0 {

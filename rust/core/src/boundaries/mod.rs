@@ -11,6 +11,7 @@
 
 mod candidates;
 mod constraints;
+mod descent;
 mod grid;
 mod lagrangian;
 mod longest;
@@ -25,6 +26,7 @@ mod windowed;
 
 pub use candidates::Candidates;
 pub use constraints::Constraints;
+pub use descent::descend;
 pub use grid::LIMIT as GRID_LIMIT;
 pub use objective::{Objective, curve, optimal};
 pub use stripes::{Plane, Stripes};

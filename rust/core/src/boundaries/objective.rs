@@ -96,7 +96,7 @@ pub fn curve(
 }
 
 /// Whether the candidates allow so many boundaries.
-fn check(candidates: &Candidates, number: Number) -> Result<()> {
+pub(super) fn check(candidates: &Candidates, number: Number) -> Result<()> {
     let most = candidates.bounds().len();
     let Number::Exactly(k) = number else { return Ok(()) };
     let limit = match k {
@@ -161,7 +161,7 @@ impl<'a> Gridded<'a> {
 }
 
 /// The `cells` candidates that round all others up at the least cost, and those that must be present.
-fn coarsen(
+pub(super) fn coarsen(
     candidates: &Candidates,
     costs: Option<&[u64]>,
     cells: usize,

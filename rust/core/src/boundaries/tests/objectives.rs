@@ -47,6 +47,26 @@ proptest! {
         );
         prop_assert!((found.unwrap().cost as f64 - expected).abs() <= 0.5 + 1e-4 * expected);
     }
+
+    #[test]
+    fn descent_ends_between_the_optimum_and_its_start(
+        lengths in prop::collection::vec(1_u32..60, 1..200),
+        max_tokens in 60_u64..400,
+        k in 1_usize..6,
+    ) {
+        let (candidates, limits) = (candidates(&lengths, 1), limits(max_tokens, u32::MAX));
+        let k = k.min(candidates.bounds().len());
+        let solve = |objective| {
+            optimal(&candidates, objective, Number::Exactly(k), &Constraints::default(), Interrupt::NEVER).unwrap()
+        };
+        let cost = |bounds: &[u32]| longest::total(&candidates, bounds, &limits);
+        let found = descend(&candidates, &limits, Number::Exactly(k), Interrupt::NEVER).unwrap();
+        prop_assert_eq!(found.len(), k);
+        prop_assert!(found.is_sorted_by(|a, b| a < b) && found.last() == candidates.bounds().last());
+        let (best, start) = (solve(Objective::Longest(&limits)), solve(Objective::Boundary));
+        let slack = 1.0 + 1e-9;
+        prop_assert!(cost(&best.bounds) <= cost(&found) * slack && cost(&found) <= cost(&start.bounds) * slack);
+    }
 }
 
 /// Tokens of one bucket of all samples: every state (samples, longest) of a batch with its probability.

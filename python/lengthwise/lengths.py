@@ -15,8 +15,9 @@ from lengthwise._core import LengthwiseError
 from lengthwise.progress import Progress, reporter
 from lengthwise.sources import open_source
 from lengthwise.sources.cache import Cache
-from lengthwise.sources.collect import Column, checked, collect, gather
+from lengthwise.sources.collect import collect, gather
 from lengthwise.sources.columns import Unit, choose, named
+from lengthwise.sources.measure import Column, checked
 from lengthwise.sources.suspicion import Check, warn_if_suspicious
 
 if TYPE_CHECKING:
@@ -109,8 +110,9 @@ def read_lengths(
             with `__arrow_c_stream__` or `__arrow_c_array__` (pyarrow, polars, DuckDB, pandas, nanoarrow, arro3), a
             numpy array, a torch tensor, a sequence of integers or of samples, a mapping of names to those, any
             iterable of samples.
-        column: the column to use, or several; a field of a struct by its path, as in "messages.input_ids". By default
-            the first integer column called seq_len, seq_length, sequence_length, length, lengths, num_tokens, ...
+        column: the column to use, or several; a field of a struct by its path, as in "prompt.input_ids", and likewise
+            one inside of a list of structs, its lengths added up in each row ("messages.input_ids"). By default the
+            first integer column called seq_len, seq_length, sequence_length, length, lengths, num_tokens, ...
             (`lengthwise.sources.columns.INTEGER_NAMES`), else the first list column called input_ids, tokens,
             token_ids, ... (`LIST_NAMES`), else the only list column.
         combine: what several columns become: their "sum", or a "stack" of shape [n, columns].

@@ -51,7 +51,7 @@ def main(folder: Path, rounds: int, seed: int) -> None:
         damaged.parent.mkdir(exist_ok=True)
         damaged.write_bytes(mutated(original.read_bytes(), rng))
         print(f"{turn} {damaged}", flush=True)  # noqa: T201 - what a crash leaves behind
-        for column in (None, "lists", "numbers", "encoded", "runs", "views"):
+        for column in (None, "lists", "numbers", "encoded", "runs", "views", "nested", "nested.ids"):
             try:
                 lw.read_lengths(damaged, column, nulls="zero", progress=False)
                 outcomes["read"] += 1

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import lengthwise as lw
-from lengthwise.sources import collect
+from lengthwise.sources import measure
 
 ROWS = [[1, 2, 3], [], [4], None, [5, 6]]
 LISTS = [
@@ -137,7 +137,7 @@ def test_several_columns() -> None:
     st.sampled_from(LISTS[:4]),
     st.integers(0, 8),
     st.integers(0, 8),
-    st.sampled_from([0, collect.ROWS_PER_CHUNK]),
+    st.sampled_from([0, measure.ROWS_PER_CHUNK]),
 )
 def test_any_chunks_and_slices(
     chunks: list[list[Any]], type_: pa.DataType, start: int, length: int, rows_per_chunk: int
@@ -145,7 +145,7 @@ def test_any_chunks_and_slices(
     part = pa.chunked_array([pa.array(chunk, type_) for chunk in chunks], type_).slice(start, length)
     with pytest.MonkeyPatch.context() as patch:
         # Chunk by chunk, or by pyarrow where there are many.
-        patch.setattr(collect, "ROWS_PER_CHUNK", rows_per_chunk)
+        patch.setattr(measure, "ROWS_PER_CHUNK", rows_per_chunk)
         lengths = lw.read_lengths(part, nulls="zero", check="none")
     rows = part.to_pylist()
     assert lengths.tolist() == expected(rows)

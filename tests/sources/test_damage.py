@@ -32,13 +32,14 @@ def table() -> pa.Table:
             "runs": pc.run_end_encode(pa.array(sorted(NUMBERS))),
             "views": pa.array(ROWS, pa.list_view(pa.int16())),
             "text": ["x"] * len(ROWS),
+            "nested": [[{"ids": row[:9], "n": 1}] * (len(row) % 3) for row in ROWS],
         }
     )
 
 
 def write_all(folder: Path) -> None:
     whole = table()
-    plain = whole.select(["lists", "numbers", "text"])
+    plain = whole.select(["lists", "numbers", "text", "nested"])
     for compression in (None, "zstd"):
         options = pa.ipc.IpcWriteOptions(compression=compression)
         for name, writer in (("file", pa.ipc.new_file), ("stream", pa.ipc.new_stream)):

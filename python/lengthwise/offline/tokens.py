@@ -14,9 +14,9 @@ import numpy as np
 
 from lengthwise._core import LengthwiseError
 from lengthwise.sources import open_source
-from lengthwise.sources.arrow import nested
 from lengthwise.sources.base import reading
 from lengthwise.sources.columns import LIST_NAMES
+from lengthwise.sources.nested import nested
 from lengthwise.sources.parquet import ParquetSource
 
 if TYPE_CHECKING:

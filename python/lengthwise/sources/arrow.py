@@ -1,8 +1,4 @@
-"""Arrow data in memory or in motion, and what every Arrow-based format shares: fields of a schema, lengths of a column.
-
-The lengths of a list column are the differences of its offsets (or its sizes, for list views): pyarrow computes them
-without looking at a value. Every column is validated first, in constant time a chunk, since offsets that come from a
-damaged file would otherwise be followed out of bounds.
+"""Arrow data in memory or in motion.
 
 Anything with `__arrow_c_stream__` or `__arrow_c_array__` is taken: https://arrow.apache.org/docs/format/CDataInterface
 """
@@ -11,20 +7,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from lengthwise._core import LengthwiseError
-from lengthwise.sources.base import Field, Kind, Source, reading
+from lengthwise.sources.base import Field, Source, reading
+from lengthwise.sources.nested import nested
+from lengthwise.sources.schema import kind_of, schema_fields, top_level
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     import pyarrow as pa
 
-#: How deep structs are searched for fields.
-MAX_DEPTH: Final = 8
-#: No run-length or fixed-size encoding may claim more rows than this, however few bytes it takes.
-MAX_ROWS: Final = 1 << 36
-#: A column of nulls takes no bytes at all.
-MAX_NULLS: Final = 1 << 32
 ADVICE: Final = "check how it was made"
 
 
@@ -42,7 +33,9 @@ class ArrowSource(Source):
     def read(self, field: Field, skip: int = 0) -> Iterator[pa.ChunkedArray]:
         """Yield the column, whole."""
         if skip == 0:
-            yield nested(self.table, field.path)
+            with reading(self.where, ADVICE):
+                column = nested(self.table, field.path)
+            yield column
 
     def sample(self, field: Field) -> Iterator[tuple[int, pa.ChunkedArray]]:
         """Yield rows from the start, the middle and the end."""
@@ -138,129 +131,3 @@ def open(source: Any) -> Source | None:  # noqa: A001 - the name of the format's
 def _stream(where: str, scanner: Any) -> StreamSource:
     reader = scanner.to_reader()
     return StreamSource(where, reader, reader.schema)
-
-
-def schema_fields(schema: pa.Schema) -> list[Field]:
-    """Return the fields of a schema, those inside structs after the column they are in."""
-    return [Field(path, kind_of(type_), str(type_)) for path, type_ in schema_types(schema)]
-
-
-def schema_types(schema: pa.Schema) -> list[tuple[str, pa.DataType]]:
-    """Return the paths of the fields of a schema and their types, in the same order."""
-    found: list[tuple[str, pa.DataType]] = []
-    for column in schema:
-        _walk(column.name, column.type, 0, found)
-    return found
-
-
-def _walk(path: str, type_: pa.DataType, depth: int, found: list[tuple[str, pa.DataType]]) -> None:
-    import pyarrow as pa
-
-    found.append((path, type_))
-    if pa.types.is_struct(type_) and depth < MAX_DEPTH:
-        for child in type_:
-            _walk(f"{path}.{child.name}", child.type, depth + 1, found)
-
-
-def kind_of(type_: pa.DataType) -> Kind:
-    """Return how a column of this type gives lengths."""
-    import pyarrow as pa
-    from pyarrow import types
-
-    if isinstance(type_, pa.BaseExtensionType):
-        return kind_of(type_.storage_type)
-    if types.is_dictionary(type_) or _is(type_, "run_end_encoded"):
-        return "integer" if types.is_integer(type_.value_type) else "other"
-    if types.is_integer(type_):
-        return "integer"
-    # A column of nulls may be an empty dataset's lists.
-    if is_list(type_) or types.is_null(type_):
-        return "list"
-    return "bytes" if _is_bytes(type_) else "other"
-
-
-def is_list(type_: pa.DataType) -> bool:
-    """Whether a type is one of Arrow's five kinds of list."""
-    return _is(type_, "list", "large_list", "fixed_size_list", "list_view", "large_list_view")
-
-
-def _is_bytes(type_: pa.DataType) -> bool:
-    return _is(type_, "string", "large_string", "string_view", "binary", "large_binary", "binary_view")
-
-
-def _is(type_: pa.DataType, *names: str) -> bool:
-    # Older releases of pyarrow lack the newer types.
-    from pyarrow import types
-
-    return any(getattr(types, f"is_{name}", lambda _: False)(type_) for name in names)
-
-
-def top_level(schema: pa.Schema, path: str) -> int | None:
-    """Return the index of the column that is called `path`, or that a dotted path starts in."""
-    names = schema.names
-    if path in names:
-        return int(names.index(path))
-    return next((index for index, name in enumerate(names) if path.startswith(f"{name}.")), None)
-
-
-def nested(table: pa.Table, path: str) -> pa.ChunkedArray:
-    """Return the column called `path`, or the field that it leads to; a field of a null struct is null."""
-    import pyarrow.compute as pc
-
-    index = top_level(table.schema, path)
-    if index is None:
-        raise LengthwiseError(f"there is no column {path!r}")
-    name = table.schema.names[index]
-    column = table.column(index)
-    if name == path:
-        return column
-    column.validate()
-    steps: list[str] = []
-    type_ = column.type
-    rest = path[len(name) + 1 :]
-    while rest:
-        # Names inside structs may have dots as well: take the one that leads on.
-        step = next((child.name for child in type_ if rest == child.name or rest.startswith(f"{child.name}.")), None)
-        if step is None:
-            raise LengthwiseError(f"there is no field {rest!r} in {type_}")
-        steps.append(step)
-        type_ = type_.field(step).type
-        rest = rest[len(step) + 1 :]
-    return pc.struct_field(column, steps)
-
-
-def storage(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Return what is stored in a column of an extension type, and any other column as it is."""
-    import pyarrow as pa
-
-    if not isinstance(column.type, pa.BaseExtensionType):
-        return column
-    return pa.chunked_array([chunk.storage for chunk in column.chunks], column.type.storage_type)
-
-
-def measure(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Return the lengths in a validated column as integers, null where it is null; integers are returned as they are.
-
-    Raises:
-        pyarrow.ArrowInvalid: the buffers contradict each other.
-    """
-    import pyarrow as pa
-    import pyarrow.compute as pc
-    from pyarrow import types
-
-    if len(column) > (MAX_NULLS if types.is_null(column.type) else MAX_ROWS):
-        raise LengthwiseError(f"the column claims {len(column)} rows")
-    type_ = column.type
-    if types.is_integer(type_):
-        return column
-    if types.is_dictionary(type_):
-        column.validate(full=True)
-        return column.cast(type_.value_type)
-    if _is(type_, "run_end_encoded"):
-        column.validate(full=True)
-        return pa.chunked_array([pc.run_end_decode(chunk) for chunk in column.chunks], type_.value_type)
-    if types.is_null(type_):
-        return column.cast(pa.int32())
-    if is_list(type_):
-        return pc.list_value_length(column)
-    return pc.binary_length(column.cast(pa.large_binary()) if _is(type_, "string_view", "binary_view") else column)

@@ -29,11 +29,13 @@ class Field:
         path: its name; the names on the way to a nested field, joined by dots.
         kind: "integer" (stored lengths), "list" (lengths are its offsets), "bytes" (strings) or "other".
         type: the type as the format writes it.
+        inner: whether it is inside of a list, so that a row has several, which are added up.
     """
 
     path: str
     kind: Kind
     type: str
+    inner: bool = False
 
 
 class Source(ABC):

@@ -19,7 +19,8 @@ import numpy as np
 
 from lengthwise._core import LengthwiseError
 from lengthwise.sources.base import reading
-from lengthwise.sources.collect import Column, columns, join
+from lengthwise.sources.collect import columns, join
+from lengthwise.sources.measure import Column
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -53,9 +53,8 @@ BYTES_NAMES: Final = ("text", "content", "document", "raw_content")
 
 def choose(source: Source, unit: Unit) -> tuple[Field, str]:
     """Return the field that `read_lengths` uses when none is named, and the reason in words."""
-    integers = [field for field in source.fields if field.kind == "integer"]
-    lists = [field for field in source.fields if field.kind == "list"]
-    strings = [field for field in source.fields if field.kind == "bytes"]
+    whole = [field for field in source.fields if not field.inner]
+    integers, lists, strings = ([f for f in whole if f.kind == kind] for kind in ("integer", "list", "bytes"))
     ranked: list[tuple[list[Field], tuple[str, ...], str]]
     if unit == "bytes":
         ranked = [(strings, BYTES_NAMES, "text, measured in bytes")]

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from lengthwise.sources.arrow import ArrowSource, schema_fields
+from lengthwise.sources.arrow import ArrowSource
 from lengthwise.sources.base import Field, Source, reading
+from lengthwise.sources.schema import schema_fields
 from lengthwise.sources.sequences import SequenceSource
 
 if TYPE_CHECKING:

@@ -15,11 +15,13 @@ from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any
 
 from lengthwise._core import LengthwiseError
-from lengthwise.sources.arrow import ArrowSource, nested, schema_fields
+from lengthwise.sources.arrow import ArrowSource
 from lengthwise.sources.base import Field, Kind, Source, reading
-from lengthwise.sources.collect import as_numpy, whole
 from lengthwise.sources.files import Location, Paths
 from lengthwise.sources.ipc import IpcSource
+from lengthwise.sources.measure import as_numpy, whole
+from lengthwise.sources.nested import nested
+from lengthwise.sources.schema import schema_fields
 from lengthwise.sources.sequences import SequenceSource
 
 if TYPE_CHECKING:

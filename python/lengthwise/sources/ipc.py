@@ -12,9 +12,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from lengthwise._core import LengthwiseError
-from lengthwise.sources.arrow import nested, schema_fields, top_level
 from lengthwise.sources.base import Field, Source, reading
 from lengthwise.sources.files import Location, Paths
+from lengthwise.sources.nested import nested
+from lengthwise.sources.schema import schema_fields, top_level
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -10,9 +10,10 @@ import json
 from typing import TYPE_CHECKING, Any, Final
 
 from lengthwise._core import LengthwiseError
-from lengthwise.sources.arrow import kind_of, nested
 from lengthwise.sources.base import Field, Source, reading
 from lengthwise.sources.files import Location, Paths
+from lengthwise.sources.nested import nested
+from lengthwise.sources.schema import schema_fields, top_level
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -36,14 +37,14 @@ class JsonLinesSource(Source):
     def __init__(self, where: str, items: Sequence[Location]) -> None:
         self.where = where
         self.items = items
-        self.types = _types(items[0])
-        self.fields = [Field(name, kind_of(type_), str(type_)) for name, type_ in self.types.items()]
+        self.schema = _schema(items[0])
+        self.fields = schema_fields(self.schema)
 
     def read(self, field: Field, skip: int = 0) -> Iterator[pa.ChunkedArray]:
         """Yield the column of each file, block by block."""
         for item in self.items:
             with reading(str(item), ADVICE):
-                for table in _tables(item, field.path, self.types[field.path]):
+                for table in _tables(item, self.schema.field(top_level(self.schema, field.path))):
                     if skip:
                         skip -= 1
                         continue
@@ -78,7 +79,7 @@ def _stream(item: Location) -> Any:
     return pa.CompressedInputStream(file, compression) if compression else file
 
 
-def _types(item: Location) -> dict[str, pa.DataType]:
+def _schema(item: Location) -> pa.Schema:
     """Return the Arrow type of each key, from the first lines of a file."""
     import pyarrow as pa
 
@@ -91,7 +92,8 @@ def _types(item: Location) -> dict[str, pa.DataType]:
         if not rows or not all(isinstance(row, dict) for row in rows):
             raise LengthwiseError(f"{item} does not hold one JSON object a line; {ADVICE}")
         columns = {key: [row.get(key) for row in rows] for row in rows for key in row}
-        return {key: _without_null(pa.array(values).type) for key, values in columns.items() if _plain(values)}
+        types = {key: _without_null(pa.array(values).type) for key, values in columns.items() if _plain(values)}
+        return pa.schema(types.items())
 
 
 def _plain(values: list[Any]) -> bool:
@@ -108,12 +110,12 @@ def _without_null(type_: pa.DataType) -> pa.DataType:
     return type_
 
 
-def _tables(item: Location, name: str, type_: pa.DataType) -> Iterator[pa.Table]:
+def _tables(item: Location, column: pa.Field) -> Iterator[pa.Table]:
     import pyarrow as pa
     import pyarrow.json as pj
 
     read = pj.ReadOptions(block_size=BLOCK)
-    parse = pj.ParseOptions(explicit_schema=pa.schema([(name, type_)]), unexpected_field_behavior="ignore")
+    parse = pj.ParseOptions(explicit_schema=pa.schema([column]), unexpected_field_behavior="ignore")
     if hasattr(pj, "open_json"):
         for batch in pj.open_json(_stream(item), read_options=read, parse_options=parse):
             yield pa.Table.from_batches([batch])

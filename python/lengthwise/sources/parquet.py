@@ -12,10 +12,10 @@ import re
 from typing import TYPE_CHECKING, Any, Final
 
 from lengthwise._core import LengthwiseError
-from lengthwise.sources.arrow import schema_fields
 from lengthwise.sources.base import Field, Source, reading
 from lengthwise.sources.files import Location, Paths
 from lengthwise.sources.parquet_file import ParquetFile
+from lengthwise.sources.schema import schema_fields
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -102,12 +102,6 @@ def open(source: Any) -> ParquetSource | None:  # noqa: A001 - the name of the f
                 raise LengthwiseError(f"{item} is not a Parquet file, whatever its name says; check how it was written")
         return ParquetSource(source.where, source.items)
     return None
-
-
-def _open(item: Location, footer: Any = None) -> Any:
-    import pyarrow.parquet as pq
-
-    return pq.ParquetFile(item.open(), metadata=footer)
 
 
 def _refuse_splits(where: str, items: Sequence[Location]) -> None:

@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from lengthwise.sources.arrow import is_list, nested, schema_types
+from lengthwise.sources.nested import nested
 from lengthwise.sources.pages import NULL, UnusualPageError, read_chunk
 from lengthwise.sources.parquet_footer import Footer
+from lengthwise.sources.schema import is_list, walk
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -31,18 +32,16 @@ class ParquetFile:
     """An opened file; only the footer has been read."""
 
     def __init__(self, item: Location) -> None:
-        import pyarrow as pa
-
         self.item = item
         with self.open() as file:
             self.metadata = file.metadata
             self.schema: pa.Schema = file.schema_arrow
         self.rows: int = self.metadata.num_rows
         self.groups: int = self.metadata.num_row_groups
-        types = {path: type_ for path, type_ in schema_types(self.schema) if is_list(type_)}
-        plain = {path: type_ for path, type_ in types.items() if not pa.types.is_nested(type_.value_type)}
+        self.nodes = {node.path: node for node in walk(self.schema)}
+        lists = {path for path, node in self.nodes.items() if is_list(node.type) and not node.inner}
         with item.open() as raw:
-            self.footer = Footer(raw, plain)
+            self.footer = Footer(raw, lists)
 
     def open(self) -> Any:
         """Return pyarrow's reader of the file."""
@@ -68,7 +67,7 @@ class ParquetFile:
         if not self.groups:
             return None
         with self.open() as file:
-            batch = next(file.iter_batches(rows, row_groups=[0], columns=[path]), None)
+            batch = next(file.iter_batches(rows, row_groups=[0], columns=self._stored(path)), None)
         return None if batch is None else nested(pa.Table.from_batches([batch]), path)
 
     def _cheapest(self, path: str) -> str:
@@ -98,10 +97,14 @@ class ParquetFile:
                     return False
         return True
 
+    def _stored(self, path: str) -> list[str]:
+        """Return the one stored column that tells the lengths of a field: of a struct or a list, any of its fields."""
+        return [self.metadata.schema.column(self.nodes[path].leaf).path]
+
     def _decode(self, file: Any, group: int, path: str) -> pa.ChunkedArray:
         import pyarrow as pa
 
-        batches = list(file.iter_batches(BATCH, row_groups=[group], columns=[path]))
+        batches = list(file.iter_batches(BATCH, row_groups=[group], columns=self._stored(path)))
         return nested(pa.Table.from_batches(batches, batches[0].schema if batches else self.schema), path)
 
 

@@ -16,9 +16,7 @@ from lengthwise.sources.pages import Chunk
 from lengthwise.sources.thrift import Reader
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
-    import pyarrow as pa
+    from collections.abc import Collection, Iterator
 
 #: The footer ends with its size in 4 bytes and the magic.
 TAIL: Final = 8
@@ -45,14 +43,14 @@ class Leaf:
 
 
 class Footer:
-    """The lists of plain values in a file, by the path that Arrow gives them.
+    """The lists in a file that are in no other list, by the path that Arrow gives them.
 
     Args:
         file: the open pyarrow file.
-        types: the Arrow type of each list column whose values are no lists, by path.
+        paths: the paths of the list columns that are in no other list.
     """
 
-    def __init__(self, file: Any, types: Mapping[str, pa.DataType]) -> None:
+    def __init__(self, file: Any, paths: Collection[str]) -> None:
         size = file.size()
         file.seek(size - TAIL)
         length = int.from_bytes(file.read(4), "little")
@@ -61,9 +59,13 @@ class Footer:
         file.seek(size - TAIL - length)
         fields = Reader(memoryview(file.read(length))).struct()
         self.groups: list[dict[int, Any]] = fields.get(4, [])
-        leaves = list(_leaves(fields[2]))
-        self.lists = {path: index for index, leaf in enumerate(leaves) if leaf and (path := _arrow_path(leaf, types))}
-        self._leaves = leaves
+        self._leaves = list(_leaves(fields[2]))
+        self.lists: dict[str, int] = {}
+        for index, leaf in enumerate(self._leaves):
+            path = _arrow_path(leaf, paths) if leaf else None
+            # A list of structs is stored in several columns, of which any tells its lengths.
+            if path and (path not in self.lists or self._size(index) < self.size(path)):
+                self.lists[path] = index
 
     def chunk(self, group: int, path: str) -> Chunk | None:
         """Return where a list column is in a row group; None where a full reader is needed."""
@@ -80,15 +82,18 @@ class Footer:
 
     def entries(self, path: str) -> list[int]:
         """Return the entries of a list column in each row group: its values, nulls and empty lists."""
-        return [about[5] for about in self._about(path)]
+        return [about[5] for about in self._about(self.lists[path])]
 
     def size(self, path: str) -> int:
         """Return the bytes of a list column."""
-        return sum(about[7] for about in self._about(path))
+        return self._size(self.lists[path])
 
-    def _about(self, path: str) -> Iterator[dict[int, Any]]:
+    def _size(self, index: int) -> int:
+        return sum(about[7] for about in self._about(index))
+
+    def _about(self, index: int) -> Iterator[dict[int, Any]]:
         for group in self.groups:
-            yield group[1][self.lists[path]].get(3, {5: -1, 7: 0})
+            yield group[1][index].get(3, {5: -1, 7: 0})
 
 
 def _leaves(elements: list[dict[int, Any]]) -> Iterator[Leaf | None]:
@@ -114,10 +119,10 @@ def _leaves(elements: list[dict[int, Any]]) -> Iterator[Leaf | None]:
         yield from walk((), 0, ())
 
 
-def _arrow_path(leaf: Leaf, types: Mapping[str, pa.DataType]) -> str | None:
+def _arrow_path(leaf: Leaf, paths: Collection[str]) -> str | None:
     """Return the path of the list whose values a leaf holds: what its repeated node is in, or that node itself."""
     for names in (leaf.path[: leaf.repeated], leaf.path[: leaf.repeated + 1]):
         path = ".".join(names)
-        if path in types:
+        if path in paths:
             return path
     return None

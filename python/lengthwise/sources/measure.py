@@ -1,0 +1,201 @@
+"""The lengths in one column of Arrow or numpy data.
+
+One contiguous chunk of integers is returned as a view of the memory that holds it; anything else takes one pass into
+uint32. The sizes of lists are the differences of their offsets, checked in the pass that subtracts them, so that no
+second array of the column's size is made. Every column is validated first, in constant time a chunk, since offsets that
+come from a damaged file would otherwise be followed out of bounds.
+"""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+import numpy as np
+
+from lengthwise._arrays import MAX_LENGTH
+from lengthwise._core import LengthwiseError, fill_from_lengths, fill_from_offsets, unset_bits
+from lengthwise.sources.base import reading
+from lengthwise.sources.schema import is_any, is_list
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+    import pyarrow as pa
+
+#: Lists in chunks of fewer rows are measured by pyarrow, which is quicker to go from one chunk to the next.
+ROWS_PER_CHUNK: Final = 1 << 15
+#: No run-length or fixed-size encoding may claim more rows than this, however few bytes it takes.
+MAX_ROWS: Final = 1 << 36
+#: A column of nulls takes no bytes at all.
+MAX_NULLS: Final = 1 << 32
+ADVICE: Final = "it may be damaged: write it again"
+NO_ROWS: Final = np.empty(0, np.int64)
+
+
+class Column(NamedTuple):
+    """Lengths, zero where a row is null, and the rows that are."""
+
+    values: npt.NDArray[Any]
+    nulls: npt.NDArray[np.int64]
+
+
+def measured(part: Any, where: str, start: int = 0) -> Column:
+    """Return the checked lengths of a part, as a view where one chunk holds them; `start` is the row of the first."""
+    if isinstance(part, np.ndarray):
+        return Column(checked(np.asarray(part, part.dtype.newbyteorder("="), order="C"), where, start), NO_ROWS)
+    import pyarrow as pa
+
+    with reading(where, ADVICE):
+        column = _storage(part if isinstance(part, pa.ChunkedArray) else pa.chunked_array([part]))
+        column.validate()
+        found = _differences(column)
+        if found is not None:
+            return found
+        sizes = _sizes(column)
+        array = whole(sizes)
+        values, nulls = as_numpy(array), null_rows(array)
+    view = sizes is column and column.num_chunks == 1
+    if nulls.size:
+        # What is under a null may be anything, and in a view it is the owner's.
+        values = values.copy() if view or not values.flags.writeable else values
+        values[nulls] = 0
+    elif view:
+        return Column(checked(values, where, start), nulls)
+    return Column(_narrowed(values, where, start), nulls)
+
+
+def whole(column: pa.ChunkedArray) -> pa.Array:
+    """Return integers as one array: the only chunk as it is, several in uint32 where they are lengths."""
+    import pyarrow as pa
+
+    if column.num_chunks > 1:
+        # One pass into one array, and checked, where `combine_chunks` copies chunk by chunk.
+        with suppress(pa.ArrowInvalid):
+            column = column.cast(pa.uint32())
+    return column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
+
+
+def checked(values: npt.NDArray[Any], where: str, start: int) -> npt.NDArray[Any]:
+    """Return the values, which must be lengths; `start` is the row of the first."""
+    if values.ndim != 1 or values.dtype.kind not in "iu":
+        raise LengthwiseError(
+            f"{where} must be one-dimensional integers, got shape {values.shape} of {values.dtype}; samples padded to "
+            f"one length do not tell theirs, but attention_mask.sum(1) does"
+        )
+    if values.size == 0:
+        return values
+    # Seen as unsigned, negative numbers are the largest of all: one pass finds both kinds of wrong ones.
+    if int(values.view(f"u{values.dtype.itemsize}").max()) <= min(MAX_LENGTH, np.iinfo(values.dtype).max):
+        return values
+    if values.dtype.kind == "i" and int(values.min()) < 0:
+        index = int(np.argmax(values < 0))
+        raise LengthwiseError(f"row {start + index} of {where} has length {values[index]}; lengths cannot be negative")
+    if values.dtype.itemsize >= 4 and int(values.max()) > MAX_LENGTH:
+        index = int(np.argmax(values > MAX_LENGTH))
+        raise LengthwiseError(
+            f"row {start + index} of {where} has length {values[index]}, more than the largest length {MAX_LENGTH}"
+        )
+    return values
+
+
+def as_numpy(array: pa.Array) -> npt.NDArray[Any]:
+    """Return an Arrow array of integers as the same memory, whatever is under its nulls.
+
+    Arrow's own `to_numpy` imports pandas where that is installed, which takes longer than to read a million lengths.
+    """
+    dtype = np.dtype(str(array.type))
+    if not len(array):
+        return np.empty(0, dtype)
+    return np.frombuffer(array.buffers()[1], dtype, len(array), array.offset * dtype.itemsize)
+
+
+def null_rows(array: pa.Array) -> npt.NDArray[np.int64]:
+    """Return the rows that are null."""
+    if not array.null_count:
+        return NO_ROWS
+    return unset_bits(np.frombuffer(array.buffers()[0], np.uint8), array.offset, len(array))
+
+
+def new(rows: int) -> npt.NDArray[np.uint32]:
+    """Return an array to be filled.
+
+    Arrow's pool hands out memory that the process has used before, which saves the page faults of new memory.
+    """
+    import pyarrow as pa
+
+    return np.frombuffer(pa.allocate_buffer(rows * 4), np.uint32) if rows else np.empty(0, np.uint32)
+
+
+def _differences(column: pa.ChunkedArray) -> Column | None:
+    """Return the differences of offsets; None where there are none, or many, or some are no lengths."""
+    from pyarrow import types
+
+    rows, type_ = len(column), column.type
+    if rows < (column.num_chunks - 1) * ROWS_PER_CHUNK or not (types.is_list(type_) or types.is_large_list(type_)):
+        return None
+    out = new(rows)
+    nulls = [NO_ROWS]
+    start = 0
+    for chunk in column.iterchunks():
+        stop = start + len(chunk)
+        try:
+            fill_from_offsets(out[start:stop], as_numpy(chunk.offsets))
+        except LengthwiseError:
+            return None
+        if chunk.null_count:
+            nulls.append(null_rows(chunk) + start)
+        start = stop
+    found = np.concatenate(nulls)
+    out[found] = 0
+    return Column(out, found)
+
+
+def _narrowed(values: npt.NDArray[Any], where: str, start: int) -> npt.NDArray[np.uint32]:
+    """Return checked lengths in uint32, without a copy where they have its width."""
+    if values.dtype == np.int64:
+        out = new(len(values))
+        try:
+            fill_from_lengths(out, values)
+        except LengthwiseError:
+            pass  # and the row is named below
+        else:
+            return out
+    values = checked(values, where, start)
+    return values.view(np.uint32) if values.dtype.itemsize == 4 else values.astype(np.uint32)
+
+
+def _storage(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Return what is stored in a column of an extension type, and any other column as it is."""
+    import pyarrow as pa
+
+    if not isinstance(column.type, pa.BaseExtensionType):
+        return column
+    return pa.chunked_array([chunk.storage for chunk in column.chunks], column.type.storage_type)
+
+
+def _sizes(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Return the lengths in a validated column as integers, null where it is null; integers are returned as they are.
+
+    Raises:
+        pyarrow.ArrowInvalid: the buffers contradict each other.
+    """
+    import pyarrow as pa
+    import pyarrow.compute as pc
+    from pyarrow import types
+
+    if len(column) > (MAX_NULLS if types.is_null(column.type) else MAX_ROWS):
+        raise LengthwiseError(f"the column claims {len(column)} rows")
+    type_ = column.type
+    if types.is_integer(type_):
+        return column
+    if types.is_dictionary(type_):
+        column.validate(full=True)
+        return column.cast(type_.value_type)
+    if is_any(type_, "run_end_encoded"):
+        column.validate(full=True)
+        return pa.chunked_array([pc.run_end_decode(chunk) for chunk in column.chunks], type_.value_type)
+    if types.is_null(type_):
+        return column.cast(pa.int32())
+    if is_list(type_):
+        return pc.list_value_length(column)
+    return pc.binary_length(column.cast(pa.large_binary()) if is_any(type_, "string_view", "binary_view") else column)

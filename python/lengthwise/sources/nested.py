@@ -1,0 +1,87 @@
+"""Fields inside of structs and lists, by their path.
+
+A field of a struct is a column of its own. Of a field inside of a list, a row has several: their lengths are added up,
+from the offsets of both lists, so that still no value is read.
+"""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from lengthwise._core import LengthwiseError
+from lengthwise.sources.measure import Column, as_numpy, measured
+from lengthwise.sources.schema import is_list, top_level
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+def nested(table: pa.Table, path: str) -> pa.ChunkedArray:
+    """Return the column called `path`, or the field that it leads to; a field of a null struct is null.
+
+    Of a field inside of a list, a row has several: their lengths are added up, and the sums returned.
+    """
+    index = top_level(table.schema, path)
+    if index is None:
+        raise LengthwiseError(f"there is no column {path!r}")
+    column = table.column(index)
+    rest = path[len(table.schema.names[index]) + 1 :]
+    if rest:
+        column.validate()
+    return _below(column, rest)
+
+
+def _below(column: pa.ChunkedArray, rest: str) -> pa.ChunkedArray:
+    """Return the field that the rest of a path leads to."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    if not rest:
+        return column
+    if is_list(column.type):
+        sums = pa.chunked_array([_sums(chunk, rest) for chunk in column.chunks], pa.int64())
+        with suppress(pa.ArrowInvalid):  # what does not fit is no length, and refused with its row where it is measured
+            sums = sums.cast(pa.uint32())
+        return sums
+    # Names may have dots as well: take the one that leads on.
+    names = [child.name for child in column.type] if pa.types.is_struct(column.type) else []
+    step = next((name for name in names if f"{rest}.".startswith(f"{name}.")), None)
+    if step is None:
+        raise LengthwiseError(f"there is no field {rest!r} in {column.type}")
+    return _below(pc.struct_field(column, [step]), rest[len(step) + 1 :])
+
+
+def _measured(column: pa.ChunkedArray) -> Column:
+    try:
+        return measured(column, f"{column.type}")
+    except LengthwiseError as error:
+        # The caller knows the file, and names it.
+        raise ValueError(str(error)) from error
+
+
+def _sums(array: pa.Array, rest: str) -> pa.Array:
+    """Return the sum of the lengths of a field in each list: what is null inside of a list has none."""
+    import pyarrow as pa
+
+    type_ = array.type
+    sizes, nulls = _measured(pa.chunked_array([array]))
+    if pa.types.is_list(type_) or pa.types.is_large_list(type_):
+        bounds = as_numpy(array.offsets).astype(np.int64)
+        values = array.values.slice(bounds[0], bounds[-1] - bounds[0])
+        bounds -= bounds[0]
+    elif pa.types.is_fixed_size_list(type_):
+        bounds = np.arange(len(array) + 1) * type_.list_size
+        values = array.values.slice(array.offset * type_.list_size, bounds[-1])
+    else:
+        bounds = np.concatenate([[0], np.cumsum(sizes, dtype=np.int64)])
+        values = array.flatten()
+    if is_list(type_.value_type):
+        rest = rest[len(type_.value_field.name) + 1 :]
+    lengths, _ = _measured(_below(pa.chunked_array([values]), rest))
+    before = np.concatenate([[0], np.cumsum(lengths, dtype=np.int64)])
+    is_null = np.zeros(len(array), bool)
+    is_null[nulls] = True
+    return pa.array(before[bounds[1:]] - before[bounds[:-1]], mask=is_null)

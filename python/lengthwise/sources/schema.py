@@ -1,0 +1,115 @@
+"""The fields of an Arrow schema, and how each gives lengths."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from lengthwise.sources.base import Field, Kind
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    import pyarrow as pa
+
+#: How deep structs and lists are searched for fields.
+MAX_DEPTH: Final = 8
+
+
+class Node(NamedTuple):
+    """A column, or a field inside of one.
+
+    Attributes:
+        path: the names that lead to it, joined by dots.
+        type: its type.
+        leaf: how many flat columns (as Parquet stores them) come before it.
+        inner: whether it is inside of a list.
+    """
+
+    path: str
+    type: pa.DataType
+    leaf: int
+    inner: bool
+
+
+def walk(schema: pa.Schema) -> Iterator[Node]:
+    """Yield the columns of a schema, and the fields inside structs and lists after the column they are in."""
+    leaf = 0
+    for column in schema:
+        yield from _walk(Node(column.name, column.type, leaf, inner=False), MAX_DEPTH)
+        leaf += leaves(column.type)
+
+
+def _walk(node: Node, depth: int) -> Iterator[Node]:
+    from pyarrow import types
+
+    yield node
+    path, type_, leaf, inner = node
+    if is_list(type_):
+        inner, value = True, type_.value_field
+        # The items of a list of lists have a name of their own; those of a list of structs are named by its fields.
+        children = [value] if is_list(value.type) else list(value.type) if types.is_struct(value.type) else []
+    else:
+        children = list(type_) if types.is_struct(type_) else []
+    for child in children if depth else []:
+        yield from _walk(Node(f"{path}.{child.name}", child.type, leaf, inner), depth - 1)
+        leaf += leaves(child.type)
+
+
+def leaves(type_: pa.DataType) -> int:
+    """Return how many flat columns a type is stored in by Parquet."""
+    import pyarrow as pa
+    from pyarrow import types
+
+    if isinstance(type_, pa.BaseExtensionType):
+        return leaves(type_.storage_type)
+    if types.is_map(type_):
+        return leaves(type_.key_type) + leaves(type_.item_type)
+    if types.is_struct(type_):
+        return sum(leaves(child.type) for child in type_)
+    return leaves(type_.value_type) if is_list(type_) else 1
+
+
+def schema_fields(schema: pa.Schema) -> list[Field]:
+    """Return what could give lengths."""
+    return [Field(node.path, kind_of(node.type), str(node.type), node.inner) for node in walk(schema)]
+
+
+def kind_of(type_: pa.DataType) -> Kind:
+    """Return how a column of this type gives lengths."""
+    import pyarrow as pa
+    from pyarrow import types
+
+    if isinstance(type_, pa.BaseExtensionType):
+        return kind_of(type_.storage_type)
+    if types.is_dictionary(type_) or is_any(type_, "run_end_encoded"):
+        return "integer" if types.is_integer(type_.value_type) else "other"
+    if types.is_integer(type_):
+        return "integer"
+    # A column of nulls may be an empty dataset's lists.
+    if is_list(type_) or types.is_null(type_):
+        return "list"
+    return "bytes" if _is_bytes(type_) else "other"
+
+
+def is_list(type_: pa.DataType) -> bool:
+    """Whether a type is one of Arrow's five kinds of list."""
+    return is_any(type_, "list", "large_list", "fixed_size_list", "list_view", "large_list_view")
+
+
+def _is_bytes(type_: pa.DataType) -> bool:
+    return is_any(type_, "string", "large_string", "string_view", "binary", "large_binary", "binary_view")
+
+
+def is_any(type_: pa.DataType, *names: str) -> bool:
+    """Whether a type is one of those named; older releases of pyarrow lack the newer ones."""
+    from pyarrow import types
+
+    return any(getattr(types, f"is_{name}", lambda _: False)(type_) for name in names)
+
+
+def top_level(schema: pa.Schema, path: str) -> int | None:
+    """Return the index of the column that is called `path`, or that a dotted path starts in."""
+    names = schema.names
+    if path in names:
+        return int(names.index(path))
+    return next((index for index, name in enumerate(names) if path.startswith(f"{name}.")), None)

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import datasets
-import fsspec
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -143,36 +142,6 @@ def test_globs_lists_and_folders(tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
     with pytest.raises(lw.LengthwiseError, match="no known format"):
         lw.read_lengths(tmp_path / "empty")
-
-
-@pytest.mark.parametrize("name", ["data.parquet", "data.arrow", "data.jsonl", "lengths.npy"])
-def test_urls(tmp_path: Path, name: str) -> None:
-    local = tmp_path / name
-    if name.endswith("parquet"):
-        pq.write_table(TABLE, local)
-    elif name.endswith("arrow"):
-        with pa.ipc.new_file(local, TABLE.schema) as sink:
-            sink.write_table(TABLE)
-    elif name.endswith("npy"):
-        np.save(local, LENGTHS)
-    else:
-        datasets.Dataset(TABLE).to_json(local)
-    memory = fsspec.filesystem("memory")
-    memory.pipe(f"/bucket/{name}", local.read_bytes())
-    assert lw.read_lengths(f"memory://bucket/{name}").tolist() == LENGTHS
-    assert lw.read_lengths(f"memory://bucket/{name[:4]}*").tolist() == LENGTHS
-    assert lw.read_lengths(local.as_uri()).tolist() == LENGTHS
-    memory.rm("/bucket", recursive=True)
-    with pytest.raises(lw.LengthwiseError, match=f"bucket/{name} does not exist"):
-        lw.read_lengths(f"memory://bucket/{name}")
-
-
-def test_a_saved_dataset_behind_a_url(tmp_path: Path) -> None:
-    datasets.Dataset(TABLE).save_to_disk(tmp_path / "saved", num_shards=2)
-    fsspec.filesystem("memory").put(str(tmp_path / "saved"), "/saved", recursive=True)
-    assert lw.read_lengths("memory://saved").tolist() == LENGTHS
-    with pytest.raises(lw.LengthwiseError, match="nosuch://x cannot be read"):
-        lw.read_lengths("nosuch://x")
 
 
 @pytest.mark.parametrize(

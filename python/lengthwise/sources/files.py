@@ -7,7 +7,9 @@ gs://, hf://, https:// and whatever else is installed.
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 from fnmatch import fnmatch
+from functools import cached_property
 from pathlib import Path, PurePath, PurePosixPath
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +20,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 GLOB = frozenset("*?[")
+#: Bytes at the start of a file that are looked at.
+HEAD = 64
 EMPTY = "is empty (0 bytes); write it again"
 
 
@@ -46,17 +50,27 @@ class Location:
         """The local path, or None for a URL."""
         return None if self.system else Path(self.path)
 
+    @cached_property
+    def info(self) -> dict[str, Any]:
+        """What the file system of a URL says of it, nothing where it does not exist.
+
+        It is asked once: each question takes a request, and some systems fetch all of a file to say it is no folder.
+        """
+        with reading(str(self), "check the URL"), suppress(FileNotFoundError):
+            return dict(self.system.info(self.path))
+        return {}
+
     def is_file(self) -> bool:
         """Whether it is a file that exists."""
-        return bool(self.system.isfile(self.path)) if self.system else Path(self.path).is_file()
+        return self.info.get("type") == "file" if self.system else Path(self.path).is_file()
 
     def is_dir(self) -> bool:
         """Whether it is a folder that exists."""
-        return bool(self.system.isdir(self.path)) if self.system else Path(self.path).is_dir()
+        return self.info.get("type") == "directory" if self.system else Path(self.path).is_dir()
 
     def exists(self) -> bool:
         """Whether it exists at all."""
-        return bool(self.system.exists(self.path)) if self.system else Path(self.path).exists()
+        return bool(self.info) if self.system else Path(self.path).exists()
 
     def child(self, name: str) -> Location:
         """Return what is called `name` in this folder."""
@@ -82,14 +96,15 @@ class Location:
                 kept.append(Location(str(path), self.system))
         return kept
 
-    def head(self, count: int = 16) -> bytes:
-        """Return the first bytes, which tell the format where the name may lie."""
+    @cached_property
+    def head(self) -> bytes:
+        """The first bytes, which tell the format where the name may lie."""
         with reading(str(self), "check the path"):
             if self.system is not None:
-                start = bytes(self.system.read_block(self.path, 0, count))
+                start = bytes(self.system.cat_file(self.path, start=0, end=HEAD))
             else:
                 with Path(self.path).open("rb") as file:
-                    start = file.read(count)
+                    start = file.read(HEAD)
         if not start:
             raise LengthwiseError(f"{self} {EMPTY}")
         return start
@@ -102,17 +117,20 @@ class Location:
     def size(self) -> int:
         """Return the number of bytes."""
         with reading(str(self), "check the path"):
-            return int(self.system.size(self.path)) if self.system else Path(self.path).stat().st_size
+            return int(self.info["size"]) if self.system else Path(self.path).stat().st_size
 
     def stamp(self) -> str:
         """Return what changes when the file does: its size and time of change, or what the object store says of it."""
         if self.system is not None:
-            return f"{self}:{self.system.ukey(self.path)}"
+            return f"{self}:{self.system.ukey(self.path)}:{self.info.get('size')}:{self.info.get('ETag')}"
         status = Path(self.path).stat()
         return f"{Path(self.path).resolve()}:{status.st_size}:{status.st_mtime_ns}"
 
-    def open(self) -> Any:
+    def open(self, *, ahead: bool = True) -> Any:
         """Return a pyarrow file: over the mapped bytes, or one that reads through fsspec.
+
+        Args:
+            ahead: whether reading what follows as well, megabytes of it, is worth it; of a URL only.
 
         pyarrow's own memory map asks the kernel to fetch all that a reader passes over, tokens as well: on a file of
         2 GB that takes ten times as long as to find the lengths.
@@ -122,7 +140,7 @@ class Location:
         import pyarrow as pa
 
         if self.system is not None:
-            file = self.system.open(self.path, "rb")
+            file = self.system.open(self.path, "rb", **({} if ahead else {"cache_type": "none"}))
             if getattr(file, "size", None) == 0:
                 raise LengthwiseError(f"{self} {EMPTY}")
             return pa.PythonFile(file, mode="r")
@@ -146,7 +164,7 @@ class Paths:
 
     def starting(self, *magics: bytes) -> bool:
         """Whether the first item is a file that starts with one of `magics`."""
-        return self.items[0].is_file() and self.items[0].head().startswith(magics)
+        return self.items[0].is_file() and self.items[0].head.startswith(magics)
 
     def ending(self, *suffixes: str) -> bool:
         """Whether the first item is a file whose name ends in one of `suffixes`."""
@@ -213,5 +231,7 @@ def _url(url: str) -> tuple[Any, str]:
         from fsspec.core import url_to_fs
 
         system, path = url_to_fs(url)
+        # What it has listed before may be out of date.
+        system.invalidate_cache()
     protocols = (system.protocol,) if isinstance(system.protocol, str) else system.protocol
     return (None, path) if "file" in protocols else (system, path)

@@ -37,7 +37,7 @@ class MegatronSource(Source):
     def __init__(self, item: Location) -> None:
         self.where = str(item)
         self.item = item
-        head = item.head(START)
+        head = item.head[:START]
         if len(head) < START:
             raise LengthwiseError(f"{item} ends within its header; {ADVICE}")
         version, _, rows, documents = HEADER.unpack(head[len(MAGIC) :])
@@ -76,5 +76,5 @@ def open(source: Any) -> MegatronSource | None:  # noqa: A001 - the name of the 
     item = source.items[0]
     if source.ending(".bin"):
         index = item.sibling(item.name.removesuffix(".bin") + ".idx")
-        return MegatronSource(index) if index.is_file() and index.head().startswith(MAGIC) else None
+        return MegatronSource(index) if index.is_file() and index.head.startswith(MAGIC) else None
     return MegatronSource(item) if source.starting(MAGIC) else None

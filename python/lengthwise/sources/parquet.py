@@ -95,7 +95,7 @@ def open(source: Any) -> ParquetSource | None:  # noqa: A001 - the name of the f
         return ParquetSource(source.where, items) if items else None
     if source.starting(MAGIC) or source.ending(".parquet", ".pq"):
         for item in source.items:
-            start = item.head()
+            start = item.head
             if start.startswith(ENCRYPTED_MAGIC):
                 raise LengthwiseError(f"{item} is encrypted; decrypt it first")
             if not start.startswith(MAGIC):

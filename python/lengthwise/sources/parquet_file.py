@@ -40,19 +40,19 @@ class ParquetFile:
         self.groups: int = self.metadata.num_row_groups
         self.nodes = {node.path: node for node in walk(self.schema)}
         lists = {path for path, node in self.nodes.items() if is_list(node.type) and not node.inner}
-        with item.open() as raw:
+        with item.open(ahead=False) as raw:
             self.footer = Footer(raw, lists)
 
     def open(self) -> Any:
         """Return pyarrow's reader of the file."""
         import pyarrow.parquet as pq
 
-        return pq.ParquetFile(self.item.open(), metadata=getattr(self, "metadata", None))
+        return pq.ParquetFile(self.item.open(ahead=False), metadata=getattr(self, "metadata", None))
 
     def read(self, path: str, skip: int) -> Iterator[Any]:
         """Yield the column in each row group from `skip` on: lengths where levels give them, else what is decoded."""
         cheapest = self._cheapest(path)
-        with self.open() as file, self.item.open() as raw:
+        with self.open() as file, self.item.open(ahead=False) as raw:
             for group in range(skip, self.groups):
                 chunk = self.footer.chunk(group, cheapest) if cheapest in self.footer.lists else None
                 try:
@@ -83,7 +83,7 @@ class ParquetFile:
 
     def _alike(self, path: str, other: str) -> bool:
         """Whether two columns have the same lengths in the first pages of the first and the last row group."""
-        with self.item.open() as raw:
+        with self.item.open(ahead=False) as raw:
             for group in {0, self.groups - 1}:
                 chunks = self.footer.chunk(group, path), self.footer.chunk(group, other)
                 if chunks[0] is None or chunks[1] is None:

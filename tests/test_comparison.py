@@ -28,6 +28,19 @@ def test_own_layouts_are_escaped_in_html() -> None:
     assert table["<mine>"].summary.samples == 3
 
 
+def test_plot() -> None:
+    matplotlib = pytest.importorskip("matplotlib")
+    matplotlib.use("Agg")
+    from matplotlib import pyplot as plt
+
+    table = lw.compare(range(1, 2001), max_tokens=20_000)
+    axes = table.plot()
+    assert [label.get_text() for label in axes.get_yticklabels()] == ["sorted", "shuffled", "bucketed"]
+    assert [text.get_text() for text in axes.texts] == [f"{row.summary.ratio:.3f}" for row in table.rows]
+    assert table.plot(axes) is axes
+    plt.close("all")
+
+
 def test_bad_input_is_refused() -> None:
     with pytest.raises(lw.LengthwiseError, match="max_tokens"):
         lw.compare([1], max_tokens=0)

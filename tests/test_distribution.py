@@ -77,13 +77,6 @@ def test_plot_packs(axes: Any) -> None:
     assert sum(bar.get_height() for bar in axes.patches) == len(packs)
 
 
-def test_plot_padding(axes: Any) -> None:
-    from lengthwise.plots import plot_padding
-
-    plot_padding([2.0, 1.0, 0.5], axes, knee=2)
-    assert axes.lines[0].get_ydata().tolist() == [2.0, 1.0, 0.5]
-
-
 def test_a_plot_without_axes_makes_a_figure(axes: Any) -> None:
     assert lw.describe([3, 4, 5]).plot() is not axes
 

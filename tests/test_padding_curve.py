@@ -24,6 +24,76 @@ def test_every_number_is_the_optimum(lengths: list[int]) -> None:
         assert len(solution) == k
 
 
+@given(
+    st.lists(st.integers(1, 30), min_size=1, max_size=8).flatmap(
+        lambda values: st.lists(st.sampled_from(values), min_size=1, max_size=40)
+    ),
+    st.fixed_dictionaries(
+        {
+            "multiple_of": st.integers(1, 3),
+            "min_count": st.integers(0, 6),
+            "max_ratio": st.sampled_from([1.3, 2.0, np.inf]),
+            "include": st.sampled_from([[], [6], [12, 36]]),
+        }
+    ),
+    st.sampled_from([{}, {"objective": lambda x: x * x}, {"objective": "steps", "max_tokens": 64}]),
+)
+def test_constraints_leave_the_optimum_of_every_number_they_allow(
+    lengths: list[int], constraints: dict[str, Any], objective: dict[str, Any]
+) -> None:
+    best = brute_force(lengths, **constraints, **objective)
+    if not best:
+        with pytest.raises(LengthwiseError, match=r"min_count|max_ratio|include"):
+            lw.padding_curve(lengths, 40, **constraints, **objective)
+        return
+    curve = lw.padding_curve(lengths, 40, **constraints, **objective)
+    assert dict(zip(curve.k.tolist(), curve.costs.tolist(), strict=True)) == best
+    for k in curve.k.tolist():
+        assert curve[k].boundaries.tolist() == lw.optimal_boundaries(lengths, k, **constraints, **objective).tolist()
+    assert curve.knee in best
+    assert curve.auto(0) == max(best, key=lambda k: (-best[k], -k))
+
+
+def brute_force(
+    lengths: list[int],
+    *,
+    multiple_of: int,
+    min_count: int,
+    max_ratio: float,
+    include: list[int],
+    objective: Any = lambda x: x,
+    max_tokens: int = 0,
+) -> dict[int, float]:
+    """The least cost of every number of boundaries that some boundaries have, from the definitions."""
+    occupied = {-(-length // multiple_of) * multiple_of for length in lengths}
+    candidates = np.array(sorted(occupied | {bound for bound in include if bound % multiple_of == 0}))
+    best: dict[int, float] = {}
+    for chosen in range(1 << (len(candidates) - 1)):
+        bounds = candidates[[*(bool(chosen >> i & 1) for i in range(len(candidates) - 1)), True]]
+        counts = np.bincount(np.searchsorted(bounds, lengths), minlength=len(bounds))
+        if not set(include) <= set(bounds.tolist()) or counts.min() < min_count:
+            continue
+        if np.any(bounds[1:] > max_ratio * bounds[:-1]):
+            continue
+        if objective == "steps":
+            cost = int(np.sum(-(-counts // np.maximum(max_tokens // bounds, 1))))
+        else:
+            cost = int(np.sum(counts * objective(bounds)))
+        best[len(bounds)] = min(cost, best.get(len(bounds), cost))
+    return best
+
+
+def test_a_constrained_story(story: npt.NDArray[np.uint16]) -> None:
+    constraints: dict[str, Any] = {"min_count": 20_000, "max_ratio": 2.0, "include": [2048], "multiple_of": 64}
+    curve = lw.padding_curve(story, 16, **constraints)
+    assert curve.k[0] > 1
+    assert repr(curve).startswith(f"PaddingCurve({curve.k[0]} to 16 boundaries")
+    for k in curve.k.tolist():
+        assert curve[k].cost == curve[k].lower_bound == lw.solve_boundaries(story, k, **constraints).cost
+    with pytest.raises(LengthwiseError, match=f"k is 1 boundaries, but the curve holds {curve.k[0]} to 16"):
+        curve[1]
+
+
 def test_story(story: npt.NDArray[np.uint16]) -> None:
     curve = lw.padding_curve(story, 64)
     assert [curve[k].padding_tokens for k in (6, 8, 16, 32)] == [417_807_138, 296_538_773, 141_145_226, 70_634_951]
@@ -73,9 +143,11 @@ def test_plot(story: npt.NDArray[np.uint16]) -> None:
     matplotlib.use("Agg")
     from matplotlib import pyplot as plt
 
-    axes = lw.padding_curve(story, 8).plot()
-    assert axes.get_xlabel() == "boundaries"
-    assert lw.padding_curve(story, 4).plot(axes) is axes
+    curve = lw.padding_curve(story, 8)
+    axes = curve.plot()
+    assert axes.get_xlabel() == "number of buckets"
+    assert [text.get_text() for text in axes.texts] == [f"{curve.knee} buckets"]
+    assert lw.padding_curve(story, 12, min_count=20_000).plot(axes) is axes
     plt.close("all")
 
 

@@ -60,9 +60,19 @@ class Candidates:
     def descend(self, limits: tuple[int, int, int, int], k: int | None, overhead: int) -> npt.NDArray[np.uint32]:
         """Boundaries for batches padded to their longest sample: nearly the best ones, found much sooner."""
     def curve(
-        self, objective: str, costs: npt.NDArray[np.uint64] | None, limits: tuple[int, int, int, int], most: int
+        self,
+        objective: str,
+        costs: npt.NDArray[np.uint64] | None,
+        limits: tuple[int, int, int, int],
+        *,
+        most: int,
+        min_count: int,
+        max_ratio: float,
     ) -> list[tuple[npt.NDArray[np.uint32], npt.NDArray[np.uint64], int, int | None]]:
-        """The best boundaries of every number up to `most`."""
+        """The best boundaries of every number up to `most` that the constraints allow."""
+    @property
+    def real_tokens(self) -> int:
+        """The sum of all lengths."""
 
 @final
 class Packer:

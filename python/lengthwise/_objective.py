@@ -71,14 +71,15 @@ class Objective:
     least: float
 
     @classmethod
-    def of(cls, objective: Any, candidates: Candidates, limits: Limits, real_tokens: int) -> Objective:
+    def of(cls, objective: Any, candidates: Candidates, limits: Limits) -> Objective:
         """Check an objective and evaluate its costs."""
         if isinstance(objective, str):
             if objective not in ("boundary", *BATCHED):
                 known = '"boundary", "longest", "steps", a function of the length, or a table'
                 raise LengthwiseError(f"objective is {objective!r}, but must be {known}")
             numbers = limits.numbers(objective)
-            least = real_tokens / numbers[0] if objective == "steps" else real_tokens
+            tokens = candidates.real_tokens
+            least = tokens / numbers[0] if objective == "steps" else tokens
             return cls(objective, None, 0, numbers, least)
         bounds, counts = candidates.arrays()
         values = _evaluate(objective, bounds)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import html
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, TypedDict
 
 import numpy as np
 
@@ -28,6 +28,13 @@ if TYPE_CHECKING:
     BoundaryObjective = (
         Literal["boundary", "longest", "steps"] | Callable[[npt.NDArray[np.int64]], npt.ArrayLike] | npt.ArrayLike
     )
+
+
+class Constraints(TypedDict):
+    """Constraints that are not candidates, as the core takes them."""
+
+    min_count: int
+    max_ratio: float
 
 
 @dataclass(frozen=True)
@@ -215,9 +222,9 @@ def solve_boundaries(
         array([10, 16, 17], dtype=uint32)
     """
     multiple_of = as_integer(multiple_of, "multiple_of", 1, MAX_LENGTH)
-    candidates, real_tokens = candidates_of(lengths, multiple_of, include)
+    candidates = candidates_of(lengths, multiple_of, include)
     limits = Limits(max_tokens, max_samples, multiple_of, samples_multiple_of)
-    ready = Objective.of(objective, candidates, limits, real_tokens)
+    ready = Objective.of(objective, candidates, limits)
     auto = Auto() if isinstance(k, str) and k == "auto" else k
     found = candidates.solve(
         ready.name,
@@ -225,10 +232,9 @@ def solve_boundaries(
         ready.limits,
         k=None if isinstance(auto, Auto) else as_integer(auto, "k", 1, MAX_LENGTH, 'a number, "auto" or Auto'),
         overhead=ready.price(auto.overhead) if isinstance(auto, Auto) else 0,
-        min_count=as_integer(min_count, "min_count", 0, 2**63 - 1),
-        max_ratio=_ratio(max_ratio),
+        **constraints_of(min_count, max_ratio),
     )
-    return solution_of(ready, real_tokens, found)
+    return solution_of(ready, candidates.real_tokens, found)
 
 
 def longest_boundaries(
@@ -241,22 +247,22 @@ def longest_boundaries(
     samples_multiple_of: int,
 ) -> npt.NDArray[np.uint32]:
     """Return uint32[k]: boundaries for the objective "longest", within 0.1 % of the best, in 2 ms; for planners."""
-    candidates, real_tokens = candidates_of(counted, multiple_of, ())
+    candidates = candidates_of(counted, multiple_of, ())
     limits = Limits(max_tokens, max_samples, multiple_of, samples_multiple_of)
-    ready = Objective.of("longest", candidates, limits, real_tokens)
+    ready = Objective.of("longest", candidates, limits)
     if isinstance(k, str):
         return candidates.descend(ready.limits, None, ready.price(None))
     return candidates.descend(ready.limits, k, 0)
 
 
-def candidates_of(lengths: Any, multiple_of: int, include: Sequence[int]) -> tuple[Candidates, int]:
-    """Where boundaries may lie, and the sum of all lengths."""
+def candidates_of(lengths: Any, multiple_of: int, include: Sequence[int]) -> Candidates:
+    """Where boundaries may lie."""
     if isinstance(lengths, Histogram):
         distinct, counts = lengths.lengths, lengths.counts
     else:
         distinct, counts = histogram(as_lengths(lengths))
     present = [as_integer(bound, f"include[{index}]", 1, MAX_LENGTH) for index, bound in enumerate(include)]
-    return Candidates(distinct, counts, multiple_of, present), _tokens(distinct, counts)
+    return Candidates(distinct, counts, multiple_of, present)
 
 
 def solution_of(
@@ -270,17 +276,10 @@ def solution_of(
     return BoundarySolution(boundaries, counts, objective.value(cost), proof, real_tokens, objective.name)
 
 
-def _ratio(max_ratio: float) -> float:
+def constraints_of(min_count: int, max_ratio: float) -> Constraints:
+    """The constraints that are not candidates, checked, as the core takes them."""
+    fewest = as_integer(min_count, "min_count", 0, 2**63 - 1)
     try:
-        return float(max_ratio)
+        return {"min_count": fewest, "max_ratio": float(max_ratio)}
     except (TypeError, ValueError):
         raise LengthwiseError(f"max_ratio is {max_ratio!r:.60}, but must be a number above 1") from None
-
-
-def _tokens(distinct: npt.NDArray[np.uint32], counts: npt.NDArray[np.uint64]) -> int:
-    """The sum of all lengths, exactly, as it may pass 2**63."""
-    if int(counts.max(initial=0)) < 2**32:
-        # Each product is below 2**63, and so are the sums of their halves: there are at most 2**31 lengths.
-        products = distinct * counts
-        return (int((products >> np.uint64(32)).sum()) << 32) + int((products & np.uint64(0xFFFF_FFFF)).sum())
-    return sum(int(length) * int(count) for length, count in zip(distinct, counts, strict=True))

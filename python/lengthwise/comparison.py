@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     import pyarrow as pa
+    from matplotlib.axes import Axes
 
     from lengthwise.summary import Summary
 
@@ -86,6 +87,19 @@ class Comparison:
         import pyarrow as pa
 
         return pa.Table.from_pylist(self.records())
+
+    def plot(self, ax: Axes | None = None) -> Axes:
+        """Draw the padding of every layout; needs matplotlib.
+
+        Args:
+            ax: matplotlib axes to draw on; a new figure by default.
+
+        Raises:
+            LengthwiseError: matplotlib is not installed.
+        """
+        from lengthwise.plots import plot_comparison
+
+        return plot_comparison(self, ax)
 
     def __repr__(self) -> str:
         cells = self._cells()

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from lengthwise._arrays import MAX_LENGTH
+from lengthwise._core import LengthwiseError
 from lengthwise._integers import as_integer
 from lengthwise._objective import WORTH, Limits, Objective
-from lengthwise.boundaries import Auto, candidates_of, solution_of
+from lengthwise.boundaries import Auto, candidates_of, constraints_of, solution_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     import numpy.typing as npt
     import pyarrow as pa
@@ -29,10 +31,11 @@ SHOWN = 32
 class PaddingCurve:
     """The optimum of every number of boundaries.
 
-    `curve[k]` is the `BoundarySolution` of k boundaries, from 1 to `len(curve)`; iterating gives them in that order.
+    `curve[k]` is the `BoundarySolution` of k boundaries, for every number in `curve.k`: from 1 on, without those that
+    constraints rule out. Iterating gives them in that order.
 
     Attributes:
-        solutions: one for each number of boundaries, from 1 on.
+        solutions: one for each number of boundaries, ascending.
         least: what the epoch costs without any padding, in the units of the objective.
     """
 
@@ -41,8 +44,8 @@ class PaddingCurve:
 
     @property
     def k(self) -> npt.NDArray[np.int64]:
-        """int64[m]: the numbers of boundaries, 1 to m."""
-        return np.arange(1, len(self) + 1)
+        """int64[m]: the numbers of boundaries, ascending: 1 to m without constraints."""
+        return np.array([len(solution) for solution in self.solutions], dtype=np.int64)
 
     @property
     def costs(self) -> npt.NDArray[np.float64]:
@@ -61,11 +64,11 @@ class PaddingCurve:
         It depends on how far the curve goes; `auto` does not. Source: Satopaa et al., "Finding a Kneedle in a
         Haystack" (2011).
         """
-        costs = self.costs
+        costs, k = self.costs, self.k
         if costs[0] == costs[-1]:
-            return 1
-        along = (self.k - 1) / (len(self) - 1)
-        return int(np.argmax(1 - along - (costs - costs[-1]) / (costs[0] - costs[-1]))) + 1
+            return int(k[0])
+        along = (k - k[0]) / (k[-1] - k[0])
+        return int(k[np.argmax(1 - along - (costs - costs[-1]) / (costs[0] - costs[-1]))])
 
     def auto(self, overhead: float | None = None) -> int:
         """Return the number of boundaries that costs least when each costs `overhead` more; see `Auto`.
@@ -74,7 +77,7 @@ class PaddingCurve:
             LengthwiseError: a negative overhead.
         """
         price = Auto(overhead).overhead
-        return int(np.argmin(self.costs + self.k * (self.least * WORTH if price is None else price))) + 1
+        return int(self.k[np.argmin(self.costs + self.k * (self.least * WORTH if price is None else price))])
 
     def to_arrow(self) -> pa.Table:
         """Return the curve as a table of `k`, `cost`, `padding` and `boundaries` (a list of uint32)."""
@@ -87,23 +90,14 @@ class PaddingCurve:
         """Draw padding against the number of boundaries, with the knee; needs matplotlib.
 
         Args:
-            ax: where to draw; a new figure by default.
+            ax: matplotlib axes to draw on; a new figure by default.
 
-        Returns:
-            The axes.
+        Raises:
+            LengthwiseError: matplotlib is not installed.
         """
-        if ax is None:
-            from matplotlib import pyplot as plt
+        from lengthwise.plots import plot_curve
 
-            _, ax = plt.subplots()
-        percent = 100 * self.padding
-        ax.plot(self.k, percent, marker=".")
-        ax.plot(self.knee, percent[self.knee - 1], marker="o", linestyle="", label=f"knee at {self.knee}")
-        ax.set_xlabel("boundaries")
-        ax.set_ylabel("padding, % of real tokens")
-        ax.set_yscale("log")
-        ax.legend()
-        return ax
+        return plot_curve(self, ax)
 
     def __len__(self) -> int:
         return len(self.solutions)
@@ -112,15 +106,19 @@ class PaddingCurve:
         return iter(self.solutions)
 
     def __getitem__(self, k: int) -> BoundarySolution:
-        return self.solutions[as_integer(k, "k", 1, len(self)) - 1]
+        k, known = as_integer(k, "k", 1, MAX_LENGTH), self.k
+        at = int(np.searchsorted(known, k))
+        if at == len(known) or known[at] != k:
+            raise LengthwiseError(f"k is {k} boundaries, but the curve holds {_spans(known)}")
+        return self.solutions[at]
 
     def __repr__(self) -> str:
         padding = self.padding
         span = f"padding {padding[0]:.2%} to {padding[-1]:.2%}"
-        return f"PaddingCurve(1 to {len(self)} boundaries, {span}, knee at {self.knee})"
+        return f"PaddingCurve({_spans(self.k)} boundaries, {span}, knee at {self.knee})"
 
     def _repr_html_(self) -> str:
-        shown = np.unique(np.linspace(1, len(self), SHOWN).round().astype(int))
+        shown = self.k[np.unique(np.linspace(0, len(self) - 1, SHOWN).round().astype(int))]
         rows = "".join(
             f"<tr><td>{k}</td><td>{self[k].padding:.2%}</td><td>{self[k].cost:,.6g}</td></tr>" for k in shown.tolist()
         )
@@ -137,8 +135,13 @@ def padding_curve(
     max_samples: int | None = None,
     multiple_of: int = 1,
     samples_multiple_of: int = 1,
+    min_count: int = 0,
+    max_ratio: float = math.inf,
+    include: Sequence[int] = (),
 ) -> PaddingCurve:
     """Return the optimal boundaries of every number from 1 to `max_buckets` (or to the number of distinct lengths).
+
+    Numbers that the constraints rule out are left out.
 
     Args:
         lengths: array-like of n integers, in tokens, anything that `read_lengths` reads, or a `Histogram`.
@@ -149,11 +152,15 @@ def padding_curve(
         max_samples: the most samples in a batch, for "longest" and "steps".
         multiple_of: every boundary is a multiple of this.
         samples_multiple_of: batch sizes are multiples of this, for "longest" and "steps".
+        min_count: the fewest samples in a bucket.
+        max_ratio: the largest ratio of a bound to the one before it.
+        include: bounds that must be present.
 
     Raises:
-        LengthwiseError: as `solve_boundaries`.
+        LengthwiseError: as `solve_boundaries`; constraints that no number up to `max_buckets` satisfies.
 
-    Cost: about one pass over the distinct lengths for each number: 64 of them over 8,000 lengths take 5 ms.
+    Cost: about one pass over the distinct lengths for each number: 64 of them over 8,000 lengths take 5 ms, or 100 ms
+    under constraints.
 
     Method: the cost is convex in the number of boundaries, so a charge equal to the slope between two known numbers
     leads to one between them, or proves that all between lie on the line (Eisner and Severance, 1976).
@@ -168,8 +175,14 @@ def padding_curve(
     """
     most = as_integer(max_buckets, "max_buckets", 1, MAX_LENGTH)
     multiple_of = as_integer(multiple_of, "multiple_of", 1, MAX_LENGTH)
-    candidates, real_tokens = candidates_of(lengths, multiple_of, ())
+    candidates = candidates_of(lengths, multiple_of, include)
     limits = Limits(max_tokens, max_samples, multiple_of, samples_multiple_of)
-    ready = Objective.of(objective, candidates, limits, real_tokens)
-    curve = candidates.curve(ready.name, ready.costs, ready.limits, most)
-    return PaddingCurve(tuple(solution_of(ready, real_tokens, found) for found in curve), ready.least)
+    ready = Objective.of(objective, candidates, limits)
+    curve = candidates.curve(ready.name, ready.costs, ready.limits, most=most, **constraints_of(min_count, max_ratio))
+    return PaddingCurve(tuple(solution_of(ready, candidates.real_tokens, found) for found in curve), ready.least)
+
+
+def _spans(numbers: npt.NDArray[np.int64]) -> str:
+    """Ascending numbers as spans: "1 to 3, 5"."""
+    spans = np.split(numbers, np.flatnonzero(np.diff(numbers) > 1) + 1)
+    return ", ".join(f"{span[0]} to {span[-1]}" if len(span) > 1 else str(span[0]) for span in spans)

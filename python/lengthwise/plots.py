@@ -12,6 +12,8 @@ from lengthwise.report.palette import LIGHT
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+    from lengthwise.comparison import Comparison
+    from lengthwise.curve import PaddingCurve
     from lengthwise.histogram import Histogram
     from lengthwise.packing import Packs
     from lengthwise.plan import Plan
@@ -54,25 +56,44 @@ def plot_lengths(found: Histogram, ax: Axes | None = None, *, boundaries: Any = 
     return ax
 
 
-def plot_padding(padding: Any, ax: Axes | None = None, *, knee: int | None = None) -> Axes:
-    """Draw padding (padded over real tokens, less 1) with 1, 2, ... buckets, and the knee.
+def plot_curve(curve: PaddingCurve, ax: Axes | None = None) -> Axes:
+    """Draw padding (padded over real tokens, less 1) against the number of buckets, and the knee.
 
     Args:
-        padding: float[k].
+        curve: what `lw.padding_curve` returned.
         ax: where to draw; a new figure by default.
-        knee: the number of buckets after which more buys little.
 
     Raises:
         LengthwiseError: matplotlib is not installed.
     """
     ax = _axes(ax)
-    values = np.asarray(padding, np.float64)
-    ax.plot(np.arange(1, len(values) + 1), values, marker=".", color=LIGHT["real"])
-    if knee is not None:
-        ax.plot(knee, values[knee - 1], marker="o", markersize=11, fillstyle="none", color=LIGHT["boundary"])
-        ax.annotate(f"{knee} buckets", (knee, values[knee - 1]), xytext=(6, 10), textcoords="offset points")
+    knee = curve.knee, curve[curve.knee].padding
+    ax.plot(curve.k, curve.padding, marker=".", color=LIGHT["real"])
+    ax.plot(*knee, marker="o", markersize=11, fillstyle="none", color=LIGHT["boundary"])
+    ax.annotate(f"{knee[0]} buckets", knee, xytext=(6, 10), textcoords="offset points")
     ax.yaxis.set_major_formatter(lambda value, _: f"{value:.0%}")
     ax.set(xlabel="number of buckets", ylabel="padding", ylim=(0, None))
+    return ax
+
+
+def plot_comparison(table: Comparison, ax: Axes | None = None) -> Axes:
+    """Draw what each layout computes for every real token: the token itself, and its padding.
+
+    Args:
+        table: what `lw.compare` returned.
+        ax: where to draw; a new figure by default.
+
+    Raises:
+        LengthwiseError: matplotlib is not installed.
+    """
+    ax = _axes(ax)
+    names, ratios = zip(*((row.name, row.summary.ratio) for row in table.rows), strict=True)
+    ax.barh(names, 1, color=LIGHT["real"], label="real tokens")
+    bars = ax.barh(names, [ratio - 1 for ratio in ratios], left=1, color=LIGHT["padding"], label="padding")
+    ax.bar_label(bars, [f"{ratio:.3f}" for ratio in ratios], padding=3)
+    ax.invert_yaxis()
+    ax.set(xlabel="padded over real tokens", xlim=(0, 1.12 * max(ratios)))
+    ax.legend(frameon=False)
     return ax
 
 

@@ -129,7 +129,7 @@ def _pair(first: Any, second: Any) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
 
 def _grid(lengths: npt.NDArray[Any], most: int) -> npt.NDArray[np.uint32]:
     """At most so many bounds that round the lengths up with the least padding."""
-    candidates, _ = candidates_of(lengths, 1, ())
+    candidates = candidates_of(lengths, 1, ())
     bounds, _ = candidates.arrays()
     if len(bounds) <= most:
         return bounds

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -51,17 +51,12 @@ def report(
     *,
     dataset: str,
     column: str | None,
-    max_tokens: int | None,
-    batch_size: int | None,
-    capacity: int | None,
-    world_size: int,
-    accumulate: int,
-    multiple_of: int,
     tokens_per_second: float | None,
     timings: str | None,
     html: str | None,
     save_plots: str | None,
     as_json: bool,
+    **asked: Any,
 ) -> None:
     """Show what padding costs now, what would be gained, and what to paste.
 
@@ -71,24 +66,15 @@ def report(
     from lengthwise.cli import screen
     from lengthwise.report.analysis import analyse
 
-    if max_tokens is not None and batch_size is not None:
+    # What is asked of the batches goes on as it is: `analyse` has arguments of the same names.
+    if asked["max_tokens"] is not None and asked["batch_size"] is not None:
         raise click.UsageError("give --max-tokens or --batch-size, not both", click.get_current_context())
     if html is not None or save_plots is not None:
         _require("vl_convert", "jinja2")
     model = _speed(tokens_per_second, timings)
     lengths, source = options.read(dataset, column)
     with screen.working("planning an epoch in a dozen ways"):
-        made = analyse(
-            lengths,
-            max_tokens=max_tokens,
-            batch_size=batch_size,
-            capacity=capacity,
-            world_size=world_size,
-            accumulate=accumulate,
-            multiple_of=multiple_of,
-            speed=model,
-            dataset=source,
-        )
+        made = analyse(lengths, speed=model, dataset=source, **asked)
     if as_json:
         from lengthwise.report.json import to_json
 

@@ -46,6 +46,9 @@ pub(crate) fn stripes<'py>(
 pub(crate) struct Candidates {
     inner: boundaries::Candidates,
     include: Vec<u32>,
+    /// The sum of all lengths.
+    #[pyo3(get)]
+    real_tokens: u128,
 }
 
 #[pymethods]
@@ -59,12 +62,13 @@ impl Candidates {
         mut include: Vec<u32>,
     ) -> PyResult<Self> {
         let (lengths, counts) = (lengths.as_slice()?, counts.as_slice()?);
-        let inner = enter(py, |_| {
-            boundaries::Candidates::new(&Histogram::from_counts(lengths, counts)?, multiple_of, &include)
+        let (inner, real_tokens) = enter(py, |_| {
+            let histogram = Histogram::from_counts(lengths, counts)?;
+            Ok((boundaries::Candidates::new(&histogram, multiple_of, &include)?, histogram.tokens()))
         })?;
         include.sort_unstable();
         include.dedup();
-        Ok(Self { inner, include })
+        Ok(Self { inner, include, real_tokens })
     }
 
     /// The bounds and the samples at each.
@@ -108,7 +112,9 @@ impl Candidates {
         Ok(enter(py, |interrupt| boundaries::descend(&self.inner, &limits, number, interrupt))?.into_pyarray(py))
     }
 
-    /// The best boundaries of every number up to `most`.
+    /// The best boundaries of every number up to `most` that the constraints allow.
+    #[pyo3(signature = (objective, costs, limits, *, most, min_count, max_ratio))]
+    #[allow(clippy::too_many_arguments, reason = "Python names them")]
     fn curve<'py>(
         &self,
         py: Python<'py>,
@@ -116,10 +122,13 @@ impl Candidates {
         costs: Option<PyReadonlyArray1<'py, u64>>,
         limits: LimitNumbers,
         most: usize,
+        min_count: u64,
+        max_ratio: f64,
     ) -> PyResult<Vec<Solved<'py>>> {
         let (costs, limits) = (costs.as_ref().map(PyReadonlyArray1::as_slice).transpose()?, limits_of(limits));
         let objective = objective_called(objective, costs, &limits)?;
-        let curve = enter(py, |interrupt| boundaries::curve(&self.inner, objective, most, interrupt))?;
+        let constraints = Constraints { min_count, max_ratio, include: self.include.clone() };
+        let curve = enter(py, |interrupt| boundaries::curve(&self.inner, objective, most, &constraints, interrupt))?;
         Ok(curve.into_iter().map(|solution| solved(py, solution)).collect())
     }
 }

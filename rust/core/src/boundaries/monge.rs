@@ -35,15 +35,18 @@ pub(super) fn optimal(
     }
 }
 
-/// The optimum of every number of boundaries from 1 to `most`, which is in range.
+/// The optimum of every number of boundaries up to `most`, which is in range, that the constraints allow.
 pub(super) fn curve(
     candidates: &Candidates,
     costs: Option<&[u64]>,
     most: usize,
+    constraints: &Constraints,
     interrupt: Interrupt<'_>,
 ) -> Result<Vec<Solution>> {
     let costs = Costs::new(candidates, costs)?;
-    if costs.largest_total() < NARROW_LIMIT {
+    if !constraints.none() {
+        constrained_curve(&costs, most, constraints, interrupt)
+    } else if costs.largest_total() < NARROW_LIMIT {
         free_curve::<i64>(&costs, most, interrupt)
     } else {
         free_curve::<i128>(&costs, most, interrupt)
@@ -148,26 +151,54 @@ fn constrained(
             return path.map(Proven::of).ok_or_else(|| impossible(None, None));
         }
     };
-    // A charge above all costs leaves the fewest boundaries that are possible at all, and its negative the most.
-    let above_all = 2 * costs.largest_total() + 1;
-    let Some(fewest) = solver.solve(above_all)? else { return Err(impossible(Some(k), None)) };
-    let Some(most) = solver.solve(-above_all)? else { return Err(impossible(Some(k), None)) };
+    let (fewest, most) = fewest_and_most(costs, &mut solver)?.ok_or_else(|| impossible(Some(k), None))?;
     let range = (fewest.len(), most.len());
     if k < range.0 || k > range.1 {
         return Err(impossible(Some(k), Some(range)));
     }
     let found = exactly(&mut solver, fewest, most, k, None)?;
-    let allowed = |ends: &[u32]| {
-        let starts = std::iter::once(0).chain(ends.iter().copied());
-        starts.zip(ends).all(|(start, &end)| windows.allow(start as usize, end as usize))
-    };
-    match found.filter(|found| allowed(&found.ends) && costs.total(&found.ends) == found.lower_bound) {
-        Some(found) => Ok(found),
-        None => match solver.layered(k)? {
-            Some((ends, total)) => Ok(Proven { ends, charge: 0, lower_bound: total / 2 }),
-            None => Err(impossible(Some(k), Some(range))),
-        },
+    proven(costs, &mut solver, k, found)?.ok_or_else(|| impossible(Some(k), Some(range)))
+}
+
+fn constrained_curve(
+    costs: &Costs<'_>,
+    most: usize,
+    constraints: &Constraints,
+    interrupt: Interrupt<'_>,
+) -> Result<Vec<Solution>> {
+    let windows = Windows::new(costs.candidates, constraints);
+    let mut solver = Windowed::new(costs.candidates, &costs.each, &windows, interrupt);
+    let impossible = |range| explain(costs.candidates, constraints, Some(most), range);
+    let (few, many) = fewest_and_most(costs, &mut solver)?.ok_or_else(|| impossible(None))?;
+    let range = (few.len(), many.len());
+    let mut found = vec![None; most];
+    every(&mut solver, few, many, &mut found)?;
+    let mut curve = Vec::new();
+    for (k, found) in (1..=range.1).zip(found).skip(range.0 - 1) {
+        curve.extend(proven(costs, &mut solver, k, found)?.map(|found| costs.solution(&found)));
     }
+    if curve.is_empty() { Err(impossible(Some(range))) } else { Ok(curve) }
+}
+
+/// A charge above all costs leaves the fewest boundaries that are possible at all, and its negative the most.
+fn fewest_and_most(costs: &Costs<'_>, solver: &mut Windowed<'_>) -> Result<Option<(Path<i128>, Path<i128>)>> {
+    let above_all = 2 * costs.largest_total() + 1;
+    Ok(solver.solve(above_all)?.zip(solver.solve(-above_all)?))
+}
+
+/// What charges led to where it is allowed and proven, else the optimum by layers; `None` where `k` is impossible.
+fn proven(
+    costs: &Costs<'_>,
+    solver: &mut Windowed<'_>,
+    k: usize,
+    found: Option<Proven<i128>>,
+) -> Result<Option<Proven<i128>>> {
+    let holds = |found: &Proven<i128>| solver.allows(&found.ends) && costs.total(&found.ends) == found.lower_bound;
+    if found.as_ref().is_some_and(holds) {
+        return Ok(found);
+    }
+    let layered = solver.layered(k)?;
+    Ok(layered.map(|(ends, total)| Proven { ends, charge: 0, lower_bound: total / 2 }))
 }
 
 /// The charge that is right for `k` when only every so many candidates may be chosen: most of the search, at a fraction

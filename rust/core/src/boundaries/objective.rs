@@ -63,36 +63,40 @@ pub fn optimal(
     Ok(gridded.solution(&found, bound))
 }
 
-/// The optimum of every number of boundaries from 1 to `most` (or to the number of candidates), without constraints.
+/// The optimum of every number of boundaries up to `most` (or to the number of candidates) that the constraints allow.
 ///
 /// # Errors
-/// As [`optimal`].
+/// As [`optimal`]; no number that is allowed.
 pub fn curve(
     candidates: &Candidates,
     objective: Objective<'_>,
     most: usize,
+    constraints: &Constraints,
     interrupt: Interrupt<'_>,
 ) -> Result<Vec<Solution>> {
     let most = most.min(candidates.bounds().len());
     let number = Number::Exactly(most);
     check(candidates, number)?;
+    constraints.validate()?;
     let limits = match objective {
-        Objective::Boundary => return monge::curve(candidates, None, most, interrupt),
-        Objective::Costs(costs) => return monge::curve(candidates, Some(costs), most, interrupt),
+        Objective::Boundary => return monge::curve(candidates, None, most, constraints, interrupt),
+        Objective::Costs(costs) => return monge::curve(candidates, Some(costs), most, constraints, interrupt),
         Objective::Batches(limits) | Objective::Longest(limits) => limits,
     };
-    let constraints = Constraints::default();
-    let gridded = Gridded::new(candidates, objective, limits, number, &constraints, interrupt)?;
-    let bounds = match &gridded.relaxed {
-        None => vec![None; most],
-        Some(relaxed) => monge::curve(candidates, Some(&relaxed.costs), most, interrupt)?
-            .iter()
-            .map(|fractional| fractional.lower_bound.map(|bound| relaxed.whole(bound)))
-            .collect(),
+    let gridded = Gridded::new(candidates, objective, limits, number, constraints, interrupt)?;
+    let found: Vec<Found> = gridded.table.every(most, interrupt)?.into_iter().flatten().collect();
+    if found.is_empty() {
+        return Err(gridded.impossible(number, constraints));
+    }
+    let fractional = match &gridded.relaxed {
+        None => Vec::new(),
+        Some(relaxed) => monge::curve(candidates, Some(&relaxed.costs), most, constraints, interrupt)?,
     };
-    let found = gridded.table.every(most, interrupt)?.into_iter().zip(bounds);
-    let impossible = || gridded.impossible(number, &constraints);
-    found.map(|(found, bound)| Ok(gridded.solution(&found.ok_or_else(impossible)?, bound))).collect()
+    let bound = |found: &Found| {
+        let same = fractional.iter().find(|fractional| fractional.bounds.len() == found.ends.len())?;
+        Some(gridded.relaxed.as_ref()?.whole(same.lower_bound?))
+    };
+    Ok(found.iter().map(|found| gridded.solution(found, bound(found))).collect())
 }
 
 /// Whether the candidates allow so many boundaries.

@@ -47,6 +47,12 @@ impl<'a> Windowed<'a> {
         Self { below: candidates.below(), costs, windows, totals: vec![None; size], from: vec![0; size], interrupt }
     }
 
+    /// Whether buckets may end there.
+    pub(super) fn allows(&self, ends: &[u32]) -> bool {
+        let starts = std::iter::once(0).chain(ends.iter().copied());
+        starts.zip(ends).all(|(start, &end)| self.windows.allow(start as usize, end as usize))
+    }
+
     /// The doubled cost of the samples in (start, end].
     fn bucket(&self, start: u32, end: usize) -> i128 {
         i128::of(self.below[end] - self.below[start as usize], 2 * self.costs[end - 1])

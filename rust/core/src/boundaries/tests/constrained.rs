@@ -49,6 +49,10 @@ proptest! {
                 }
             }
         }
+        let curve = curve(&candidates, Objective::Costs(&costs), best.len(), &constraints, Interrupt::NEVER);
+        let costs_by_k = curve.iter().flatten().map(|found| (found.bounds.len(), found.cost, found.lower_bound));
+        let allowed_by_k = (1..).zip(&best).filter_map(|(k, best)| Some((k, (*best)?, *best)));
+        prop_assert!(costs_by_k.eq(allowed_by_k));
         let total = |(k, cost): (i128, &Option<i128>)| cost.map(|cost| cost + k * i128::from(overhead));
         let auto = solve(&candidates, &costs, Number::Worth(overhead), &constraints);
         let auto = auto.ok().and_then(|auto| total((auto.bounds.len() as i128, &Some(auto.cost))));

@@ -75,7 +75,7 @@ proptest! {
     ) {
         let candidates = candidates(&lengths, 1);
         let best = brute_force(costs.len(), |start, end| Some(samples_cost(&candidates, &costs, start, end)));
-        let curve = curve(&candidates, Objective::Costs(&costs), 100, Interrupt::NEVER).unwrap();
+        let curve = curve(&candidates, Objective::Costs(&costs), 100, &Constraints::default(), Interrupt::NEVER).unwrap();
         prop_assert_eq!(curve.len(), best.len());
         for ((k, best), on_curve) in (1..).zip(&best).zip(&curve) {
             let found = exactly(&candidates, Some(&costs), k).unwrap();

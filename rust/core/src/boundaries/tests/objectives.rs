@@ -22,7 +22,7 @@ proptest! {
             Some((samples as u64).div_ceil(limits.rows(candidates.bounds()[end - 1]).into()).into())
         });
         let objective = Objective::Batches(&limits);
-        let curve = curve(&candidates, objective, 100, Interrupt::NEVER).unwrap();
+        let curve = curve(&candidates, objective, 100, &Constraints::default(), Interrupt::NEVER).unwrap();
         for ((k, best), on_curve) in (1..).zip(best).zip(curve) {
             let found =
                 optimal(&candidates, objective, Number::Exactly(k), &Constraints::default(), Interrupt::NEVER).unwrap();

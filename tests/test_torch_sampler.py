@@ -213,6 +213,34 @@ def test_an_epoch_is_walked_in_constant_memory() -> None:
     assert peak < 1_000_000
 
 
+@pytest.mark.parametrize("overlong", ["error", "split"])
+def test_samples_of_a_batch_in_ascending_order(overlong: Any) -> None:
+    cutter = lw.Planner(LENGTHS, lw.Padded(max_tokens=120 if overlong == "error" else 50), overlong=overlong)
+    ascending = BatchSampler(cutter, sort_within_batch=True)
+    assert batches(ascending) == [sorted(batch) for batch in BatchSampler(cutter)]
+    assert batches(ascending) != batches(BatchSampler(cutter))
+
+
+def test_a_smaller_budget_after_memory_ran_out() -> None:
+    sampler = BatchSampler(planner())
+    sampler.set_epoch(2)
+    iterator = iter(sampler)
+    next(iterator)
+    sampler.scale_budget(0.5)
+    smaller = planner(max_tokens=150)
+    assert batches(sampler) == [batch.tolist() for batch in smaller.plan(2)]
+    assert sampler.state_dict() == BatchSampler(smaller).state_dict() | {"epoch": 3}
+    for factor in (0, -1, float("nan")):
+        with pytest.raises(lw.LengthwiseError, match="factor is"):
+            sampler.scale_budget(factor)
+    with pytest.raises(lw.LengthwiseError, match="max_tokens"):
+        sampler.scale_budget(0.1)
+    assert len(sampler) == len(smaller.plan(2))
+    packs = BatchSampler(lw.Planner(LENGTHS, lw.Packed(200)))
+    packs.scale_budget(0.5)
+    assert packs.planner.layout == lw.Packed(100)
+
+
 def test_only_what_frameworks_expect_is_there() -> None:
     sampler = BatchSampler(planner())
     assert sampler.sampler is sampler

@@ -10,6 +10,7 @@ from lengthwise._arrays import as_lengths
 from lengthwise._choices import as_choice
 from lengthwise._core import LengthwiseError
 from lengthwise._integers import as_integer
+from lengthwise._mapped import MappedLengths
 from lengthwise.layouts import Layout, Settings
 from lengthwise.plan import Plan
 from lengthwise.steps import Steps, StepsChoice
@@ -164,8 +165,13 @@ class Planner:
         return {name: getattr(self, name) for name in ("lengths", "layout", "threads", *SETTINGS)}
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Pickle as the arguments: what is made ready from them is made again."""
-        return partial(type(self), **self._arguments()), ()
+        """Pickle as the arguments: what is made ready from them is made again, and a mapped file is mapped again."""
+        arguments = self._arguments()
+        arguments["lengths"] = MappedLengths.of(self.lengths, self.fingerprint)
+        return partial(type(self), **arguments), ()
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Planner:
+        return self  # nothing of it changes
 
     def plan(self, epoch: int = 0) -> Plan:
         """Plan one epoch of all ranks.

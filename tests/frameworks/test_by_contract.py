@@ -7,6 +7,7 @@ from types import ModuleType, SimpleNamespace
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pytest
 import torch
 from torch.distributed.checkpoint.stateful import Stateful
@@ -18,7 +19,7 @@ from lengthwise.integrations import composer, ray
 from lengthwise.integrations.megatron import MegatronSampler
 from lengthwise.integrations.nemo import PlannedBatchSamplerConfig
 from lengthwise.integrations.torchtitan import EndlessLoader
-from lengthwise.torch import BatchSampler
+from lengthwise.torch import BatchSampler, PackedCollator, PaddedCollator, StreamBatches
 
 LENGTHS = np.random.default_rng(7).integers(1, 60, 120)
 ROWS: Any = range(len(LENGTHS))
@@ -58,6 +59,23 @@ def test_ray_keeps_the_batch_sampler() -> None:
     assert list(loader) == planned(0, 2, 1)
     with pytest.raises(lw.LengthwiseError, match="rank 0 of 1, but this is worker 1 of 2"):
         ray.prepare(DataLoader(ROWS, batch_sampler=BatchSampler(planner()), collate_fn=list))
+
+
+@pytest.mark.parametrize("layout", [lw.Padded(300, boundaries=[20, 40, 60]), lw.Packed(100)])
+@pytest.mark.parametrize("column", ["input_ids", "seq_len"])
+def test_ray_data_is_batched_by_tokens(layout: Any, column: str) -> None:
+    """The contract Y3 and Y4: Arrow tables of any size, regrouped; a fixed number of batches where it is given."""
+    rows = [{"input_ids": [row] * n, "seq_len": n} for row, n in enumerate(LENGTHS.tolist())]
+    blocks = [pa.Table.from_pylist(rows[start : start + 17]) for start in range(0, len(rows), 17)]
+    options: dict[str, Any] = {"window": 30, "rank": 1, "world_size": 2}
+    batches = ray.token_batches(blocks, layout, column=column, **options)
+    expected = StreamBatches(rows, layout, share="source", **options)
+    assert [[row.to_pylist()[0] for row in batch] for batch in batches] == list(expected)
+    collate = PackedCollator() if layout == lw.Packed(100) else PaddedCollator()
+    loader: DataLoader[Any] = DataLoader(
+        ray.token_batches(blocks, layout, column=column, batches=200, **options), batch_size=None, collate_fn=collate
+    )
+    assert sum(batch["input_ids"].numel() <= 300 for batch in loader) == 200 == len(loader)
 
 
 def test_composer_finds_a_distributed_sampler() -> None:

@@ -9,7 +9,10 @@ import numpy as np
 import pytest
 import torch
 from lightning.fabric import Fabric
+from lightning.pytorch.trainer.states import RunningStage
+from lightning.pytorch.utilities.data import _update_dataloader
 from torch.utils.data import DataLoader
+from torch.utils.data.distributed import DistributedSampler
 
 import lengthwise as lw
 from lengthwise.integrations.lightning import PlannedDataModule, setup
@@ -40,6 +43,9 @@ class Model(lightning.LightningModule):
     def training_step(self, batch: torch.Tensor, _: int) -> torch.Tensor:  # noqa: D102
         self.rows.append(batch.tolist())
         return self.weight * 0
+
+    def predict_step(self, batch: torch.Tensor, _: int) -> torch.Tensor:  # noqa: D102
+        return batch
 
     def configure_optimizers(self) -> Any:  # noqa: D102
         return torch.optim.SGD(self.parameters(), 0.1)
@@ -98,6 +104,24 @@ def test_the_trainer_leaves_the_loader_alone() -> None:
     assert not isinstance(loader, DataLoader)
     connector = run._data_connector
     assert connector._prepare_dataloader(loader, shuffle=True, mode=None) is loader  # type: ignore[arg-type]
+
+
+def test_a_plain_loader_is_refused_by_name_of_the_flag() -> None:
+    """The contract L1: what Lightning says where several devices train on a `DataLoader` of ours."""
+    loader: DataLoader[Any] = DataLoader(ROWS, batch_sampler=BatchSampler(PLANNER), collate_fn=torch.tensor)
+    with pytest.raises(TypeError, match=r"Trainer\(use_distributed_sampler=False\)"):
+        _update_dataloader(loader, DistributedSampler(ROWS, 2, 0), RunningStage.TRAINING)
+
+
+@pytest.mark.filterwarnings("ignore:You are using a custom batch sampler")
+@pytest.mark.filterwarnings("ignore:The 'predict_dataloader' does not have many workers")
+@pytest.mark.filterwarnings("ignore:Lightning couldn't infer the indices fetched")
+@pytest.mark.parametrize("make", [lambda loader: loader, Resumable])
+def test_predictions_come_in_the_order_of_the_plan(make: Any) -> None:
+    """The contract L3: prediction wraps every batch sampler, and copies its attributes."""
+    loader = make(DataLoader(ROWS, batch_sampler=BatchSampler(PLANNER), collate_fn=torch.tensor))
+    predictions: Any = trainer().predict(Model(), loader)
+    assert [batch.tolist() for batch in predictions] == [batch.tolist() for batch in PLANNER.plan(0)]
 
 
 def test_another_number_of_processes_is_refused() -> None:

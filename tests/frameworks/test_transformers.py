@@ -171,6 +171,28 @@ def test_misfits_are_refused_when_training_starts(tmp_path: Path) -> None:
         stream.train()
 
 
+@pytest.mark.filterwarnings("ignore::FutureWarning")
+def test_batches_shrink_until_they_fit_the_memory(tmp_path: Path) -> None:
+    """The contract H11: `auto_find_batch_size` has no batch size to halve, so it scales the budget."""
+
+    class Small(Model):
+        def forward(self, input_ids: torch.Tensor, labels: torch.Tensor, attention_mask: torch.Tensor) -> Any:
+            if input_ids.numel() > 100:
+                raise RuntimeError("CUDA out of memory.")  # as torch says it, and accelerate looks for it
+            return super().forward(input_ids, labels, attention_mask)
+
+    model = Small()
+    options: Any = {"auto_find_batch_size": True, "per_device_train_batch_size": 8, "save_strategy": "epoch"}
+    run = trainer(tmp_path, model, planner(), num_train_epochs=1, **options)
+    run.train()
+    assert run.planned_sampler.planner.layout == lw.Padded(max_tokens=90, order="shuffled")  # of 120: 7/8, then 6/8
+    rows = [row for batch in model.rows[-run.state.max_steps :] for row in batch]
+    assert sorted(rows) == list(range(len(LENGTHS)))
+    again = trainer(tmp_path, model, planner(), num_train_epochs=2, **options)
+    again.train(resume_from_checkpoint=True)
+    assert again.planned_sampler.planner.layout == run.planned_sampler.planner.layout
+
+
 def test_planners_that_cut_samples_get_pieces(tmp_path: Path) -> None:
     model = Model()
     cutter = lw.Planner(LENGTHS, lw.Padded(max_tokens=20), overlong="split")

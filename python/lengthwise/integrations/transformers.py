@@ -8,6 +8,8 @@ state says, on any number of processes: the batches that it skips are placeholde
 cut into exactly as many batches as it then asks for. Steps go on being counted from the saved one; the learning rate
 goes on at the same part of its schedule.
 
+With `auto_find_batch_size` the token budget shrinks as the batch size would.
+
 What it cannot do: evaluation is left as it is. `per_device_train_batch_size` has no say.
 """
 
@@ -27,9 +29,8 @@ from transformers.trainer_utils import PREFIX_CHECKPOINT_DIR, seed_worker
 
 from lengthwise import LengthwiseError
 from lengthwise.integrations.accelerate import check_options, deal_once
-from lengthwise.torch.sampler import BatchSampler
+from lengthwise.torch.sampler import BatchSampler, scale_budget
 from lengthwise.torch.segmented import Segmented
-from lengthwise.torch.state import Identity, read_state
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -140,14 +141,11 @@ class PlannedTrainer(_Base):
         if resume_from_checkpoint:
             output = str(self.args.output_dir)
             last = _last_checkpoint(output) if resume_from_checkpoint is True else resume_from_checkpoint
-            self._read_checkpoint(Path(last or output) / STATE)
+            state = Path(last or output) / STATE
+            # Without the file it was saved by a trainer without this mixin, which counts in its own steps.
+            if state.exists() and not self.args.ignore_data_skip:
+                self._saved = json.loads(state.read_text())
         return super().train(resume_from_checkpoint, *args, **kwargs)
-
-    def _read_checkpoint(self, path: Path) -> None:
-        if path.exists():  # else it was saved by a trainer without this mixin, which counts in its own steps
-            state = json.loads(path.read_text())
-            read_state(state, Identity.of(self.planner), strict=True)
-            self._saved = None if self.args.ignore_data_skip else state
 
     def get_train_dataloader(self) -> DataLoader[Any]:
         """Return the prepared loader of planned batches."""
@@ -188,7 +186,11 @@ class PlannedTrainer(_Base):
                 f"planner has world_size={self.planner.world_size}, but {args.world_size} processes train; "
                 f"write Planner(..., world_size={args.world_size})"
             )
-        make = partial(_TrainerSampler, self.planner, rank=args.process_index)
+        factor = (
+            self._train_batch_size / args.train_batch_size
+        )  # less than 1 where auto_find_batch_size ran out of memory
+        planner = self.planner if factor == 1 else scale_budget(self.planner, factor)
+        make = partial(_TrainerSampler, planner, rank=args.process_index)
         saved, epochs = self._saved, math.ceil(args.num_train_epochs)
         first, done = (saved["epoch"], saved["global_step"]) if saved else (0, 0)
         if args.max_steps > 0:

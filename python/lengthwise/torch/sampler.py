@@ -12,6 +12,7 @@ the position of the loader. `lengthwise.torch.Resumable` counts what the loop ha
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from torch.utils.data import Sampler
@@ -48,6 +49,7 @@ class BatchSampler(Sampler[list[Any]]):
         epochs: how many epochs will be trained. Each then has as many batches as the longest of them, the others have
             batches cut for it, so that `len()` is the same every epoch: for schedulers that read it once. By default an
             epoch has the batches that it has.
+        sort_within_batch: whether the samples of a batch come in ascending order, which datasets in files read faster.
 
     Raises:
         LengthwiseError: a rank outside the world, a world size that is not the planner's, `epochs` below 1.
@@ -73,12 +75,14 @@ class BatchSampler(Sampler[list[Any]]):
         *,
         mesh: DeviceMesh | None = None,
         epochs: int | None = None,
+        sort_within_batch: bool = False,
     ) -> None:
         if epochs is not None and epochs < 1:
             raise LengthwiseError(f"epochs is {epochs}, but at least 1 epoch is trained; leave it out if unknown")
         self.rank, self.world_size = find_ranks(rank, world_size, mesh, planned=planner.world_size)
         self.planner = planner
         self.mesh = mesh
+        self.sort_within_batch = sort_within_batch
         self.epoch = 0
         self._epochs = epochs
         self._target: int | None = None if epochs else 0
@@ -127,6 +131,27 @@ class BatchSampler(Sampler[list[Any]]):
         if epoch != self.epoch:
             self._go_to(Resume(epoch, Position(), self.planner.world_size))
 
+    def scale_budget(self, factor: float) -> None:
+        """Plan with `factor` times the budget from now on, and start the epoch over: after memory ran out.
+
+        There is no batch size to halve; every rank must do the same.
+
+        Raises:
+            LengthwiseError: no positive number, or a budget that the longest sample does not fit; nothing has changed
+                then.
+
+        Example:
+            >>> import lengthwise as lw
+            >>> sampler = BatchSampler(lw.Planner([4, 4, 4, 4], lw.Padded(max_tokens=16)))
+            >>> sampler.scale_budget(0.5)
+            >>> len(sampler)
+            2
+        """
+        self.planner = scale_budget(self.planner, factor)
+        self._plans, self._identity = {}, None
+        self._target = None if self._epochs else 0
+        self._go_to(Resume(self.epoch, Position(), self.planner.world_size))
+
     def __iter__(self) -> Iterator[list[Any]]:
         self._running = running = _Running()
         return self._batches(running)
@@ -136,14 +161,17 @@ class BatchSampler(Sampler[list[Any]]):
         running.deal = deal = self._deal()
         running.resume = Resume(self.epoch, self._start, self._planned_for)
         self._start = Position()
-        indices, cut = deal.plan.indices, self.yields_segments
+        indices, cut, ascending = deal.plan.indices, self.yields_segments, self.sort_within_batch
         drawn = 0
         for starts, stops in deal.blocks():
             for start, stop in zip(starts, stops, strict=True):
                 drawn += 1
                 running.drawn = drawn
                 self._running = running
-                yield _triples(deal.plan, start, stop) if cut else indices[start:stop].tolist()
+                batch = _triples(deal.plan, start, stop) if cut else indices[start:stop].tolist()
+                if ascending:
+                    batch.sort()
+                yield batch
 
     def state_dict(self) -> dict[str, Any]:
         """Return where the next batch to be drawn is, as a small dict of plain values (see `lengthwise.torch.state`).
@@ -240,6 +268,15 @@ class BatchSampler(Sampler[list[Any]]):
 
     def __repr__(self) -> str:
         return f"BatchSampler({self.planner!r}, rank={self.rank}, world_size={self.world_size}, epoch={self.epoch})"
+
+
+def scale_budget(planner: Planner, factor: float) -> Planner:
+    """Return a planner of `factor` times the budget (`max_tokens`, or the `capacity` of packs)."""
+    if not 0 < factor < float("inf"):
+        raise LengthwiseError(f"factor is {factor!r}, but must be a positive number, as 0.5 for half the tokens")
+    layout: Any = planner.layout
+    name = "max_tokens" if hasattr(layout, "max_tokens") else "capacity"
+    return planner.replace(layout=replace(layout, **{name: max(1, int(getattr(layout, name) * factor))}))
 
 
 def _triples(plan: Plan, start: int, stop: int) -> list[tuple[int, int, int]]:

@@ -58,9 +58,15 @@ def test_a_trainer_trains(
     assert "trained" in capfd.readouterr().out
 
 
-def test_two_ranks_train() -> None:
-    launcher = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"]
-    command = [*launcher, str(EXAMPLES / "ddp.py"), "--epochs", "1"]
+@pytest.mark.parametrize(
+    "command",
+    [
+        ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2", str(EXAMPLES / "ddp.py")],
+        [str(EXAMPLES / "lightning_loop.py"), "--devices", "2"],
+    ],
+)
+def test_two_ranks_train(command: list[str]) -> None:
+    command = [sys.executable, *command, "--epochs", "1"]
     finished = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603
     assert finished.returncode == 0, finished.stderr[-2000:]
     assert "trained" in finished.stdout

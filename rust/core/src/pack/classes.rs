@@ -8,7 +8,7 @@
 //! Cost: one pass over the lengths to count, one to group, O(distinct lengths) between; a table of `longest + 1` entries
 //! while that stays below a few million, a sort of the lengths above.
 
-use crate::raw::zeros;
+use crate::raw::{prefetch, zeros};
 use crate::rng::Key;
 use crate::shuffle::shuffle;
 use crate::{Error, Histogram, Interrupt, Length, Overlong, Result};
@@ -18,6 +18,10 @@ const TABLE: usize = 1 << 22;
 
 /// How many samples a working loop handles between two looks for an interrupt.
 pub(super) const CHUNK: usize = 1 << 20;
+
+/// How many places ahead of a sample number memory is brought into the cache: half a line, for next to each other all
+/// classes' lines nearly fill the second-level cache.
+const AHEAD: usize = 8;
 
 /// The distinct sizes of a set of samples, ascending, with how many samples have each.
 #[derive(Debug, Clone)]
@@ -177,11 +181,14 @@ impl Sorted {
         }
         let mut samples = zeros::<u32>(lengths.len());
         let mut next = self.starts.clone();
+        let ahead = samples.as_ptr().wrapping_add(AHEAD);
         let mut number = 0;
         for chunk in lengths.chunks(CHUNK) {
             interrupt.check()?;
             for &length in chunk {
                 let place = next.get_mut(self.entry(length.into())?).ok_or_else(changed)?;
+                // Processors follow a few streams of stores by themselves, not as many as there are lengths: a fifth less time.
+                prefetch(ahead.wrapping_add(*place as usize));
                 *samples.get_mut(*place as usize).ok_or_else(changed)? = number;
                 *place += 1;
                 number += 1;

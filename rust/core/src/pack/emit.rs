@@ -4,6 +4,8 @@
 //! recipe; each column is one run of its class's samples. So everything is read and written in order, a block of rows at a
 //! time. Cost: 1 to 2 ns a sample.
 
+use std::ops::Range;
+
 use super::classes::Grouped;
 use super::recipe::Recipe;
 use crate::raw::zeros;
@@ -64,13 +66,24 @@ pub(crate) fn emit(recipe: &Recipe, counts: &[u32], grouped: &Grouped, interrupt
 fn fill(block: &mut [u32], width: usize, column: usize, times: usize, supply: &mut &[u32]) {
     let taken;
     (taken, *supply) = supply.split_at(block.len() / width * times);
-    if times == 1 {
-        for (row, &sample) in block.chunks_exact_mut(width).zip(taken) {
-            row[column] = sample;
+    let columns = column..column + times;
+    // A number of columns that the compiler knows needs no call for each row.
+    match times {
+        1 => copy::<1>(block, width, columns, taken),
+        2 => copy::<2>(block, width, columns, taken),
+        3 => copy::<3>(block, width, columns, taken),
+        4 => copy::<4>(block, width, columns, taken),
+        _ => {
+            for (row, samples) in block.chunks_exact_mut(width).zip(taken.chunks_exact(times)) {
+                row[columns.clone()].copy_from_slice(samples);
+            }
         }
-    } else {
-        for (row, samples) in block.chunks_exact_mut(width).zip(taken.chunks_exact(times)) {
-            row[column..column + times].copy_from_slice(samples);
-        }
+    }
+}
+
+#[inline]
+fn copy<const TIMES: usize>(block: &mut [u32], width: usize, columns: Range<usize>, taken: &[u32]) {
+    for (row, samples) in block.chunks_exact_mut(width).zip(taken.chunks_exact(TIMES)) {
+        row[columns.clone()].copy_from_slice(samples);
     }
 }

@@ -64,11 +64,11 @@ def test_groups_stay_together(samples: list[tuple[int, int, int]], max_samples: 
 
 
 def test_limits_come_close_to_the_bound(story: npt.NDArray[np.uint16]) -> None:
-    part = story[:20_000]
+    part = story[::10]
     images = np.random.default_rng(0).integers(0, 5, part.size)
     packs = lw.pack(part, 8192, limits={"images": (images, 12)})
     again = lw.pack(part, 8192, limits={"images": (images, 12)}, seed=1)
-    assert max(packs.gap, again.gap) < 0.01
+    assert max(packs.gap, again.gap) < 0.005
     assert not np.array_equal(packs.indices, again.indices)
 
 

@@ -89,6 +89,16 @@ class Packer:
         overlong: str,
         work: int,
     ) -> Packer: ...
+    @staticmethod
+    def given(
+        kinds: npt.NDArray[np.uint32],
+        indices: npt.NDArray[np.uint32],
+        offsets: npt.NDArray[np.int64],
+        *,
+        capacity: int,
+    ) -> Packer:
+        """Packs that were decided elsewhere; samples of one kind may take each other's places."""
+
     def packs(
         self, lengths: Lengths, seed: int | None
     ) -> tuple[
@@ -103,21 +113,7 @@ class Packer:
 class PackedPlanner:
     """Everything about the packed epochs of one set of lengths that is the same in each."""
 
-    def __new__(
-        cls,
-        lengths: Lengths,
-        *,
-        capacity: int,
-        method: str,
-        max_samples: int,
-        multiple_of: int,
-        work: int,
-        pad_to: str,
-        seed: int,
-        world_size: int,
-        overlong: str,
-        remainder: str,
-    ) -> PackedPlanner: ...
+    def __new__(cls, packer: Packer, *, pad_to: str, seed: int, world_size: int, remainder: str) -> PackedPlanner: ...
     def plan(
         self, lengths: Lengths, epoch: int
     ) -> tuple[
@@ -129,9 +125,6 @@ class PackedPlanner:
         dict[str, int],
     ]:
         """One epoch: (indices, starts, sizes, padded lengths, segments or None, accounts)."""
-
-    @property
-    def lower_bound(self) -> int: ...
 
 @final
 class StreamPacker:

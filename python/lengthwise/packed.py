@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
-from dataclasses import KW_ONLY, dataclass, fields
+from dataclasses import KW_ONLY, dataclass, field, fields
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
 
 from lengthwise import _core
 from lengthwise._arrays import MAX_LENGTH
+from lengthwise._core import LengthwiseError
 from lengthwise._integers import as_integer
+from lengthwise._pack_items import NO_CAP, ItemPacks, PerSample, pack_items
 from lengthwise.layouts import EpochPlanner, PlanArrays, Settings
-from lengthwise.packing import NO_CAP, PackMethod, as_work, one_of
+from lengthwise.packing import PackMethod, as_work, one_of
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
     import numpy.typing as npt
 
     from lengthwise._arrays import Lengths
@@ -32,12 +36,19 @@ class Packed:
         time_limit: about how many seconds "optimal" and "auto" may take, once; a limit of work, the same everywhere.
         max_samples: the most samples in a pack.
         multiple_of: every sample occupies a multiple of this many tokens.
+        limits: more hard limits, by name: (one count for each sample, the most in a pack); see `pack`.
+        groups: integers or strings[n]: samples of one label stay together in one pack; see `pack`. Only packs of two
+            groups and more are cut in two by `remainder="split"`; `steps="same_shape"`, or resuming on another number
+            of ranks, may cut a group.
         pad_to: what `padded_lengths` of the plan say: "capacity", one shape for all rows, or "fill", what the samples
             of the pack occupy.
 
     Over-long samples are settled by the planner: "error", "drop", "truncate" or "split"; never "alone", for no pack
     exceeds its capacity. Where packs do not divide by the ranks, `remainder="split"` cuts those with the most samples
     in two.
+
+    With `limits` or `groups`, samples or groups that take the same of every limit take each other's places. Layouts
+    compare, and plans resume, by a fingerprint of the counts and labels, which must not change while they are used.
 
     Example:
         >>> import lengthwise as lw
@@ -54,11 +65,25 @@ class Packed:
     multiple_of: int = 1
     pad_to: Literal["capacity", "fill"] = "capacity"
     time_limit: float = 10.0
+    limits: Mapping[str, tuple[Any, int]] | None = field(default=None, hash=False)
+    groups: Any = None
+
+    def __post_init__(self) -> None:
+        if self.limits is not None:
+            limits = {name: (PerSample.of(*of), most) for name, of, most in _pairs(self.limits)}
+            object.__setattr__(self, "limits", limits)
+        if self.groups is not None:
+            object.__setattr__(self, "groups", PerSample.of(self.groups, "groups"))
 
     @property
     def config(self) -> dict[str, Any]:
-        """The layout as plain values: numbers, strings and None."""
-        return {"layout": "packed", **{field.name: getattr(self, field.name) for field in fields(self)}}
+        """The layout as plain values: numbers, strings and None; fingerprints of what is given for each sample."""
+        values = {field.name: getattr(self, field.name) for field in fields(self)}
+        if self.limits is not None:
+            values["limits"] = {name: [counts.fingerprint, most] for name, (counts, most) in self.limits.items()}
+        if self.groups is not None:
+            values["groups"] = self.groups.fingerprint
+        return {"layout": "packed", **values}
 
     def prepare(self, lengths: Lengths, settings: Settings) -> EpochPlanner:
         """Decide the packs, and check everything that can be wrong."""
@@ -88,19 +113,58 @@ class _PackedPlanner:
     def __init__(self, layout: Packed, lengths: Lengths, settings: Settings) -> None:
         capacity = as_integer(layout.capacity, "capacity", 1, MAX_LENGTH, "pass the tokens of one row")
         cap = layout.max_samples
+        options: dict[str, Any] = {
+            "method": one_of(layout.method, "method", get_args(PackMethod)),
+            "max_samples": NO_CAP if cap is None else as_integer(cap, "max_samples", 1, NO_CAP - 1, "or None"),
+            "multiple_of": as_integer(layout.multiple_of, "multiple_of", 1, capacity, "pass 1 for no alignment"),
+            "overlong": settings.overlong,
+            "work": as_work(layout.time_limit),
+        }
+        pad_to = one_of(layout.pad_to, "pad_to", ("capacity", "fill"))
+        self._items: ItemPacks | None = None
+        if layout.limits or layout.groups is not None:
+            self._items = packs = pack_items(
+                lengths, capacity, options, limits=layout.limits, groups=layout.groups, seed=settings.seed
+            )
+            if lengths.size and not packs.kinds.size:
+                raise LengthwiseError(f'lengths are too long for capacity={capacity}: overlong="drop" leaves nothing')
+            packer = _core.Packer.given(packs.kinds, packs.indices, packs.offsets, capacity=capacity)
+        else:
+            packer = _core.Packer(lengths, capacity=capacity, **options)
         self._core = _core.PackedPlanner(
-            lengths,
-            capacity=capacity,
-            method=one_of(layout.method, "method", get_args(PackMethod)),
-            max_samples=NO_CAP if cap is None else as_integer(cap, "max_samples", 1, NO_CAP - 1, "or None"),
-            multiple_of=as_integer(layout.multiple_of, "multiple_of", 1, capacity, "pass 1 for no alignment"),
-            work=as_work(layout.time_limit),
-            pad_to=one_of(layout.pad_to, "pad_to", ("capacity", "fill")),
+            packer,
+            pad_to=pad_to,
             seed=settings.seed,
             world_size=settings.world_size,
-            overlong=settings.overlong,
             remainder=settings.remainder,
         )
 
     def plan(self, lengths: Lengths, epoch: int) -> PlanArrays:
-        return PlanArrays(*self._core.plan(lengths, epoch))
+        if self._items is None:
+            return PlanArrays(*self._core.plan(lengths, epoch))
+        return _expanded(self._items, PlanArrays(*self._core.plan(self._items.items.tokens.astype(np.uint32), epoch)))
+
+
+def _expanded(packs: ItemPacks, plan: PlanArrays) -> PlanArrays:
+    """The plan of samples that a plan of items stands for."""
+    indices, before = packs.items.expand(plan.indices)
+    starts = before[plan.starts]
+    sizes = (before[plan.starts + plan.sizes] - starts).astype(np.uint32)
+    missing = indices.size - int(sizes.sum(dtype=np.int64))
+    accounts = {
+        "dropped": packs.dropped.size + max(missing, 0),
+        "truncated": packs.truncated,
+        "repeated": max(-missing, 0),
+    }
+    return PlanArrays(indices, starts, sizes, plan.padded_lengths, packs.segments(indices), plan.accounts | accounts)
+
+
+def _pairs(limits: Any) -> Iterator[tuple[str, tuple[Any, str], int]]:
+    for name, pair in dict(limits).items():
+        try:
+            counts, most = pair
+        except (TypeError, ValueError) as error:
+            raise LengthwiseError(
+                f"limits[{name!r}] must be (one count for each sample, the most in a pack)"
+            ) from error
+        yield name, (counts, f"limits[{name!r}][0]"), most

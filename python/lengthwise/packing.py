@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any, Final, Literal, get_args
 import numpy as np
 
 from lengthwise._arrays import MAX_LENGTH, as_lengths
-from lengthwise._core import LengthwiseError, Packer, pack_limited
+from lengthwise._core import LengthwiseError, Packer
 from lengthwise._integers import as_integer
-from lengthwise._pack_items import Items, as_items, as_limits
+from lengthwise._pack_items import NO_CAP, pack_items
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -19,16 +19,12 @@ if TYPE_CHECKING:
     import numpy.typing as npt
     from matplotlib.axes import Axes
 
-    from lengthwise._arrays import Lengths
 
 #: How packs are decided; see `pack`.
 PackMethod = Literal["auto", "best_fit", "concat", "first_fit", "next_fit", "optimal", "sum_of_squares"]
 
 #: What happens to a sample that is longer than a pack; see `pack`.
 PackOverlong = Literal["error", "drop", "truncate", "split"]
-
-#: "No cap" for the core.
-NO_CAP: Final = 2**32 - 1
 
 #: Elementary steps of the optimising methods for each second of a `time_limit`: a core takes 1 to 2 billion.
 STEPS_PER_SECOND: Final = 1_000_000_000
@@ -215,81 +211,21 @@ def pack(
     }
     seed = None if seed is None else as_integer(seed, "seed", 0, 2**64 - 1, "or None")
     if limits or groups is not None:
-        return _pack_items(lengths, capacity, options | {"seed": seed}, limits, groups)
+        packed = pack_items(lengths, capacity, options, limits=limits, groups=groups, seed=seed)
+        indices, before = packed.items.expand(packed.indices)
+        return Packs(
+            indices,
+            before[packed.offsets],
+            packed.segments(indices),
+            capacity,
+            int(packed.tokens[indices].sum(dtype=np.uint64)),
+            packed.lower_bound,
+            packed.dropped,
+            method,
+        )
     packer = Packer(lengths, capacity=capacity, **options)
     indices, offsets, segments, dropped = packer.packs(lengths, seed)
     return Packs(indices, offsets, segments, capacity, packer.real_tokens, packer.lower_bound, dropped, method)
-
-
-def _pack_items(
-    lengths: Lengths,
-    capacity: int,
-    options: dict[str, Any],
-    limits: Mapping[str, tuple[Any, int]] | None,
-    groups: Any,
-) -> Packs:
-    """Pack under several limits, or with samples that stay together."""
-    step, cap, overlong = options["multiple_of"], options["max_samples"], options["overlong"]
-    seed = options.pop("seed")
-    usable = capacity // step * step
-    checked = as_limits(limits, lengths.size)
-    if overlong == "split" or (overlong == "truncate" and groups is not None):
-        allowed = '"error", "drop" or "truncate"' if groups is None else '"error" or "drop"'
-        raise LengthwiseError(f"overlong is {overlong!r}, but with limits or groups it must be {allowed}")
-    kept = np.minimum(lengths, usable) if overlong == "truncate" else lengths
-    aligned = (kept.astype(np.uint64) + np.uint64(step - 1)) // np.uint64(step) * np.uint64(step)
-    items = as_items(aligned, groups)
-    fits = items.tokens <= usable
-    if overlong == "error" and not fits.all():
-        raise LengthwiseError(_too_long(items, int(np.argmin(fits)), lengths, usable))
-    dropped = np.sort(items.samples[~np.repeat(fits, np.diff(items.first))]).astype(np.uint32)
-    items = items.keep(fits)
-    if checked or cap < NO_CAP:
-        every = [("max_samples", np.ones(lengths.size, np.uint64), cap)] if cap < NO_CAP else []
-        totals = [
-            ("capacity", items.tokens, usable),
-            *((name, items.total(v), most) for name, v, most in every + checked),
-        ]
-        indices, offsets, lower_bound = _by_limits(items, totals, options["method"], seed)
-    else:
-        tokens = items.tokens.astype(np.uint32)
-        packer = Packer(tokens, capacity=usable, **options | {"multiple_of": 1, "overlong": "error"})
-        indices, offsets, _, _ = packer.packs(tokens, seed)
-        lower_bound = packer.lower_bound
-    indices, offsets = items.expand(indices, offsets)
-    stops = kept[indices].astype(np.uint32)
-    cut = overlong == "truncate" and bool((lengths > usable).any())
-    segments = np.stack([np.zeros_like(stops), stops], axis=1) if cut else None
-    real = int(stops.sum(dtype=np.uint64))
-    return Packs(indices, offsets, segments, capacity, real, lower_bound, dropped, options["method"])
-
-
-def _by_limits(
-    items: Items, totals: list[tuple[str, npt.NDArray[np.uint64], int]], method: str, seed: int | None
-) -> tuple[npt.NDArray[np.uint32], npt.NDArray[np.int64], int]:
-    if method not in ("best_fit", "auto"):
-        raise LengthwiseError(f'method is {method!r}, but several limits are packed in one way; choose "auto"')
-    for name, values, most in totals:
-        over = np.flatnonzero(values > np.uint64(most))
-        if over.size and items.names is not None:
-            raise LengthwiseError(
-                f"groups has label {items.names[over[0]]} with {values[over[0]]} of {name} together, "
-                f"but a pack holds {most}; split the group or raise the limit"
-            )
-    return pack_limited([(np.ascontiguousarray(values), most) for _, values, most in totals], seed)
-
-
-def _too_long(items: Items, item: int, lengths: Lengths, usable: int) -> str:
-    if items.names is None:
-        return (
-            f"lengths[{item}] is {lengths[item]} tokens, but a pack holds {usable}; "
-            'choose overlong="truncate" or "drop", or a larger capacity'
-        )
-    samples = items.first[item + 1] - items.first[item]
-    return (
-        f"groups has label {items.names[item]} on {samples} samples of {items.tokens[item]} tokens together, "
-        f'but a pack holds {usable}; choose overlong="drop", split the group, or raise the capacity'
-    )
 
 
 def one_of(value: Any, name: str, choices: tuple[str, ...]) -> str:

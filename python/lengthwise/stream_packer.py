@@ -11,7 +11,7 @@ from lengthwise import _core
 from lengthwise._arrays import MAX_LENGTH, as_lengths
 from lengthwise._core import LengthwiseError
 from lengthwise._integers import as_integer
-from lengthwise.packing import NO_CAP
+from lengthwise._pack_items import NO_CAP
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

@@ -1,7 +1,7 @@
 //! Packs: samples laid end to end in rows of a fixed capacity.
 #![expect(clippy::needless_pass_by_value, reason = "PyO3 hands extracted arguments over by value")]
 
-use lengthwise_core::pack::{self, Limit, Method, PackOptions, Packer as Decided, Packs, PadPack};
+use lengthwise_core::pack::{self, Limit, Method, PackOptions, Packer as Decided, Packs, PadPack, Rows};
 use lengthwise_core::rng::{Key, Stream};
 use lengthwise_core::{Overlong, Settings};
 use numpy::{IntoPyArray, PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray1};
@@ -62,6 +62,22 @@ impl Packer {
         Ok(Self { inner })
     }
 
+    /// Packs that were decided elsewhere; samples of one kind may take each other's places.
+    #[staticmethod]
+    #[pyo3(signature = (kinds, indices, offsets, *, capacity))]
+    fn given(
+        py: Python<'_>,
+        kinds: PyReadonlyArray1<'_, u32>,
+        indices: PyReadonlyArray1<'_, u32>,
+        offsets: PyReadonlyArray1<'_, i64>,
+        capacity: u32,
+    ) -> PyResult<Self> {
+        let rows = Rows { indices: indices.as_slice()?.to_vec(), offsets: offsets.as_slice()?.to_vec() };
+        let kinds = kinds.as_slice()?.to_vec();
+        let inner = enter(py, |interrupt| Decided::given(kinds, &rows, capacity, interrupt))?;
+        Ok(Self { inner })
+    }
+
     /// The packs: (indices, offsets, segments or None, dropped).
     fn packs<'py>(&self, py: Python<'py>, lengths: Lengths<'py>, seed: Option<u64>) -> PyResult<PackArrays<'py>> {
         let key = seed.map(|seed| Key::new(seed, 0, Stream::Packs));
@@ -110,38 +126,20 @@ pub(crate) struct PackedPlanner {
 #[pymethods]
 impl PackedPlanner {
     #[new]
-    #[pyo3(signature = (lengths, *, capacity, method, max_samples, multiple_of, work, pad_to, seed, world_size,
-                        overlong, remainder))]
-    #[expect(clippy::too_many_arguments, reason = "a keyword-only constructor")]
+    #[pyo3(signature = (packer, *, pad_to, seed, world_size, remainder))]
     fn new(
         py: Python<'_>,
-        lengths: Lengths<'_>,
-        capacity: u32,
-        method: &str,
-        max_samples: u32,
-        multiple_of: u32,
-        work: u64,
+        packer: &Packer,
         pad_to: &str,
         seed: u64,
         world_size: u32,
-        overlong: &str,
         remainder: &str,
     ) -> PyResult<Self> {
-        let overlong = choice("overlong", overlong, OVERLONG)?;
-        let options = PackOptions {
-            capacity,
-            method: choice("method", method, METHODS)?,
-            max_samples,
-            multiple_of,
-            overlong,
-            work,
-        };
         let pad_to = choice("pad_to", pad_to, &[("capacity", PadPack::Capacity), ("fill", PadPack::Fill)])?;
         let remainder = choice("remainder", remainder, REMAINDER)?;
+        let overlong = packer.inner.options().overlong;
         let settings = Settings { seed, world_size, overlong, remainder, threads: 1 };
-        let inner = with_lengths!(&lengths, slice => enter(py, |interrupt| {
-            pack::PackedPlanner::new(slice, options, pad_to, settings, interrupt)
-        }))?;
+        let inner = enter(py, |_| pack::PackedPlanner::new(packer.inner.clone(), pad_to, settings))?;
         Ok(Self { inner })
     }
 
@@ -149,11 +147,6 @@ impl PackedPlanner {
     fn plan<'py>(&self, py: Python<'py>, lengths: Lengths<'py>, epoch: u64) -> PyResult<PlanArrays<'py>> {
         let plan = with_lengths!(&lengths, slice => enter(py, |interrupt| self.inner.plan(slice, epoch, interrupt)))?;
         hand_over_plan(py, plan)
-    }
-
-    #[getter]
-    fn lower_bound(&self) -> u64 {
-        self.inner.lower_bound()
     }
 }
 

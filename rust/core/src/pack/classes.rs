@@ -57,7 +57,7 @@ pub(crate) struct Sorted {
     pub(crate) real_tokens: u64,
     /// Samples longer than `usable`.
     pub(crate) overlong: u64,
-    samples: usize,
+    pub(crate) samples: usize,
     /// Distinct lengths, ascending, where there are too many possible ones for a table.
     distinct: Option<Vec<u32>>,
     /// For every length (table), or for every entry of `distinct`: where its first sample stands in the grouping.

@@ -28,43 +28,30 @@ pub struct PackedPlanner {
 }
 
 impl PackedPlanner {
-    /// Decide the packs. The over-long are settled as `settings` say, whatever `options` do.
+    /// Make `packer`'s packs the batches of epochs. `settings.overlong` is what the packer was made with.
     ///
     /// # Errors
-    /// [`Error::Invalid`] for options or lengths that cannot be planned.
-    pub fn new<L: Length>(
-        lengths: &[L],
-        options: PackOptions,
-        pad_to: PadPack,
-        settings: Settings,
-        interrupt: Interrupt<'_>,
-    ) -> Result<Self> {
-        if lengths.is_empty() {
+    /// [`Error::Invalid`] for packs that cannot be planned.
+    pub fn new(packer: Packer, pad_to: PadPack, settings: Settings) -> Result<Self> {
+        if packer.samples() == 0 {
             return Err(Error::invalid("lengths is empty, but a plan needs at least one sample"));
         }
         if settings.world_size == 0 {
             return Err(Error::invalid("world_size is 0, but there must be at least 1 rank"));
         }
-        if options.method == Method::Concat {
+        let PackOptions { capacity, method, overlong, .. } = *packer.options();
+        if method == Method::Concat {
             return Err(Error::invalid(
                 "method is \"concat\", a baseline to compare with, but an epoch is planned from whole samples; choose \
                  \"best_fit\" with overlong=\"split\"",
             ));
         }
-        let packer = Packer::new(lengths, PackOptions { overlong: settings.overlong, ..options }, interrupt)?;
         if packer.is_empty() {
             return Err(Error::invalid(format!(
-                "lengths are all longer than capacity={} and overlong=\"drop\" leaves nothing",
-                options.capacity
+                "lengths are all longer than capacity={capacity} and overlong=\"drop\" leaves nothing"
             )));
         }
-        Ok(Self { packer, pad_to, settings })
-    }
-
-    /// No epoch can have fewer packs than this.
-    #[must_use]
-    pub fn lower_bound(&self) -> u64 {
-        self.packer.lower_bound()
+        Ok(Self { packer, pad_to, settings: Settings { overlong, ..settings } })
     }
 
     /// Plan one epoch. `lengths` must be those that the planner was made with.

@@ -1,14 +1,15 @@
 //! Packing under several hard limits at once: tokens, samples, images, squared lengths.
 //!
 //! Samples of one size are no longer alike, so this goes sample by sample, in order of their largest share of any limit:
-//! first fit, over a tree whose nodes know the most that is left of each limit below them; and where that leaves more than
-//! half a percent above the bound, worst fit (always the pack with the smallest largest share) into fewer and fewer packs.
-//! The better one is kept. Cost: 0.2 us a sample and trial, at most about ten trials. The bound is the largest of the
+//! best fit by tokens among the packs that have enough of everything (see `cells`); and where that leaves more than half a
+//! percent above the bound, worst fit (always the pack with the smallest largest share) into fewer and fewer packs.
+//! The better one is kept. Cost: 1 to 2 us a sample for best fit, 0.5 us for each of at most about ten trials. The bound is the largest of the
 //! totals divided by their limits; it is loose where limits bind on different samples.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
+use super::cells::Cells;
 use super::emit::Rows;
 use crate::rng::Key;
 use crate::shuffle::shuffle;
@@ -22,9 +23,6 @@ pub struct Limit<'a> {
     /// The most in a pack.
     pub most: u64,
 }
-
-/// Nodes that a search for the first fit visits before it opens a new pack.
-const VISITS: usize = 512;
 
 /// Packs that worst fit looks at before it gives a trial up.
 const LOOKS: usize = 64;
@@ -53,7 +51,7 @@ pub fn pack_limited(limits: &[Limit<'_>], key: Option<Key>, interrupt: Interrupt
         sum.div_ceil(u128::from(limit.most)) as u64
     };
     let bound = limits.iter().map(total).max().unwrap_or(0).max(u64::from(samples > 0));
-    let mut best = first_fit(limits, &order, bound, interrupt)?;
+    let mut best = best_fit(limits, &order, interrupt)?;
     let (mut low, mut high) = (bound - u64::from(samples > 0), packs(&best));
     if high > bound + bound / 200 {
         while high - low > 1 + bound / PRECISION {
@@ -87,86 +85,17 @@ fn order(limits: &[Limit<'_>], samples: usize, key: Option<Key>) -> Vec<u32> {
 }
 
 /// The pack of each sample of `order`.
-fn first_fit(limits: &[Limit<'_>], order: &[u32], bound: u64, interrupt: Interrupt<'_>) -> Result<Vec<u32>> {
-    let mut tree = Tree::new(limits, (2 * bound as usize).next_power_of_two());
-    let (mut placed, mut opened) = (Vec::with_capacity(order.len()), 0);
+fn best_fit(limits: &[Limit<'_>], order: &[u32], interrupt: Interrupt<'_>) -> Result<Vec<u32>> {
+    let (mut cells, mut needs) = (Cells::new(limits), vec![0; limits.len()]);
+    let mut placed = Vec::with_capacity(order.len());
     for chunk in order.chunks(CHUNK) {
         interrupt.check()?;
         for &sample in chunk {
-            let needs: Vec<u64> = limits.iter().map(|limit| limit.values[sample as usize]).collect();
-            let pack = tree.first(&needs).unwrap_or(opened).min(opened);
-            if pack == opened {
-                opened += 1;
-                if opened > tree.leaves {
-                    tree.grow(limits);
-                }
-            }
-            tree.take(pack, &needs);
-            placed.push(pack as u32);
+            needs.iter_mut().zip(limits).for_each(|(need, limit)| *need = limit.values[sample as usize]);
+            placed.push(cells.put(&needs));
         }
     }
     Ok(placed)
-}
-
-/// A binary tree over packs; node 1 is the root, node i has the children 2 i and 2 i + 1. Each node holds the most that is
-/// left of every limit in any pack below it.
-struct Tree {
-    most: Vec<u64>,
-    leaves: usize,
-    width: usize,
-}
-
-impl Tree {
-    fn new(limits: &[Limit<'_>], leaves: usize) -> Self {
-        let full = limits.iter().map(|limit| limit.most);
-        let most = (0..2 * leaves).flat_map(|_| full.clone()).collect();
-        Self { most, leaves, width: limits.len() }
-    }
-
-    fn node(&self, node: usize) -> &[u64] {
-        &self.most[node * self.width..][..self.width]
-    }
-
-    /// The first pack that has room for `needs`, if the search finds one soon.
-    fn first(&self, needs: &[u64]) -> Option<usize> {
-        let mut stack = vec![1];
-        for _ in 0..VISITS {
-            let node = stack.pop()?;
-            if self.node(node).iter().zip(needs).all(|(left, need)| left >= need) {
-                if node >= self.leaves {
-                    return Some(node - self.leaves);
-                }
-                stack.push(2 * node + 1);
-                stack.push(2 * node);
-            }
-        }
-        None
-    }
-
-    fn take(&mut self, pack: usize, needs: &[u64]) {
-        let mut node = pack + self.leaves;
-        for (left, need) in self.most[node * self.width..][..self.width].iter_mut().zip(needs) {
-            *left -= need;
-        }
-        while node > 1 {
-            node /= 2;
-            for limit in 0..self.width {
-                let larger = self.node(2 * node)[limit].max(self.node(2 * node + 1)[limit]);
-                self.most[node * self.width + limit] = larger;
-            }
-        }
-    }
-
-    /// Twice as many packs.
-    fn grow(&mut self, limits: &[Limit<'_>]) {
-        let mut larger = Self::new(limits, 2 * self.leaves);
-        for pack in 0..self.leaves {
-            let full: Vec<u64> =
-                limits.iter().zip(self.node(pack + self.leaves)).map(|(l, left)| l.most - left).collect();
-            larger.take(pack, &full);
-        }
-        *self = larger;
-    }
 }
 
 /// The pack of each sample of `order`, or `None` where some sample finds none of `packs` with room.

@@ -6,6 +6,7 @@
 
 mod best_fit;
 mod bounds;
+mod cells;
 mod classes;
 mod coarse;
 mod columns;

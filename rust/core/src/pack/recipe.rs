@@ -1,5 +1,9 @@
 //! A recipe: how many packs of which sizes, before any sample is named.
 
+use super::classes::Classes;
+use super::emit::Rows;
+use crate::{Error, Result};
+
 /// "No parent": the first step of a pack.
 const ROOT: u32 = u32::MAX;
 
@@ -29,6 +33,30 @@ pub(crate) struct Recipe {
 }
 
 impl Recipe {
+    /// What the packs of `rows` hold, where sample i is of the class whose size is `kinds[i]`.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`] where the packs do not hold every sample once.
+    pub(crate) fn of(kinds: &[u32], rows: &Rows, classes: &Classes) -> Result<Self> {
+        let wrong = || Error::invalid("packs must hold every sample once");
+        let (mut recipe, mut left, mut members) = (Self::default(), classes.counts.clone(), Vec::new());
+        for stops in rows.offsets.windows(2) {
+            members.clear();
+            for &sample in rows.indices.get(stops[0] as usize..stops[1] as usize).ok_or_else(wrong)? {
+                members.push(*kinds.get(sample as usize).ok_or_else(wrong)?);
+            }
+            members.sort_unstable();
+            let mut content = Content::EMPTY;
+            for alike in members.chunk_by(|a, b| a == b) {
+                let class = classes.sizes.binary_search(&alike[0]).map_err(|_| wrong())?;
+                left[class] = left[class].checked_sub(alike.len() as u32).ok_or_else(wrong)?;
+                content = recipe.add(content, class, alike.len() as u32);
+            }
+            recipe.packs.push((content, 1));
+        }
+        if left.iter().any(|&left| left > 0) { Err(wrong()) } else { Ok(recipe) }
+    }
+
     /// `content` and `times` more samples of `class`.
     pub(crate) fn add(&mut self, content: Content, class: usize, times: u32) -> Content {
         self.steps.push(Step { parent: content.0, class: class as u32, times });

@@ -12,7 +12,7 @@ use super::optimal::improve;
 use super::recipe::Recipe;
 use super::worst_fit;
 use crate::rng::Key;
-use crate::{Error, Interrupt, Length, Overlong, Result};
+use crate::{Error, Interrupt, Length, MAX_LENGTH, Overlong, Result};
 
 /// How the packs are decided.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -60,6 +60,8 @@ pub struct Packer {
     pub(super) sorted: Sorted,
     pub(super) recipe: Recipe,
     lower_bound: u64,
+    /// What takes the part of the lengths where they do not say which samples are alike.
+    kinds: Option<Vec<u32>>,
 }
 
 /// Packs with their samples.
@@ -85,7 +87,31 @@ impl Packer {
         let capacity = options.capacity / options.multiple_of;
         let bound = lower_bound(&sorted.classes, capacity, options.max_samples);
         let (recipe, lower_bound) = decide(&sorted.classes, capacity, &options, bound, interrupt)?;
-        Ok(Self { options, sorted, recipe, lower_bound })
+        Ok(Self { options, sorted, recipe, lower_bound, kinds: None })
+    }
+
+    /// Packs of `capacity` tokens that were decided elsewhere; samples of one kind may take each other's places.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`] where `rows` do not hold every sample once; the caller's interrupt.
+    pub fn given(kinds: Vec<u32>, rows: &Rows, capacity: u32, interrupt: Interrupt<'_>) -> Result<Self> {
+        let options = PackOptions {
+            capacity,
+            method: Method::BestFit,
+            max_samples: u32::MAX,
+            multiple_of: 1,
+            overlong: Overlong::Error,
+            work: 0,
+        };
+        let sorted = Sorted::new(&kinds, MAX_LENGTH, 1, Overlong::Error, interrupt)?;
+        let recipe = Recipe::of(&kinds, rows, &sorted.classes)?;
+        Ok(Self { options, sorted, lower_bound: recipe.len(), recipe, kinds: Some(kinds) })
+    }
+
+    /// How many samples there are to pack.
+    #[must_use]
+    pub fn samples(&self) -> usize {
+        self.sorted.samples
     }
 
     /// How many packs a method that decides on sizes has found.
@@ -140,7 +166,10 @@ impl Packer {
         let mut rows = if self.options.method == Method::SumOfSquares {
             sum_of_squares(&self.sorted, &self.options, lengths, key, interrupt)?
         } else {
-            let mut grouped = self.sorted.group(lengths, interrupt)?;
+            let mut grouped = match &self.kinds {
+                Some(kinds) => self.sorted.group(kinds, interrupt)?,
+                None => self.sorted.group(lengths, interrupt)?,
+            };
             if let Some(key) = key {
                 grouped.shuffle(&self.sorted.classes, key);
             }

@@ -13,8 +13,9 @@ if TYPE_CHECKING:
     from lengthwise.curve import PaddingCurve, padding_curve
     from lengthwise.distribution import Distribution, describe
     from lengthwise.histogram import Histogram
+    from lengthwise.inspection import Inspection, inspect
     from lengthwise.layouts import Padded
-    from lengthwise.lengths import Inspection, Lengths, LengthsInfo, inspect, read_lengths
+    from lengthwise.lengths import Lengths, LengthsInfo, read_lengths
     from lengthwise.loss import batch_targets, batch_weights, target_weights
     from lengthwise.packed import Packed
     from lengthwise.packing import Packs, pack
@@ -78,7 +79,7 @@ _HOMES = {
     "Comparison": "comparison",
     "Distribution": "distribution",
     "Histogram": "histogram",
-    "Inspection": "lengths",
+    "Inspection": "inspection",
     "Lengths": "lengths",
     "LengthsInfo": "lengths",
     "LengthwiseWarning": "sources.suspicion",
@@ -99,7 +100,7 @@ _HOMES = {
     "batch_weights": "loss",
     "compare": "comparison",
     "describe": "distribution",
-    "inspect": "lengths",
+    "inspect": "inspection",
     "optimal_boundaries": "boundaries",
     "optimal_stripes": "stripes",
     "pack": "packing",

@@ -12,6 +12,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+import torch
 
 import lengthwise as lw
 
@@ -53,6 +54,15 @@ def test_megatron() -> None:
         lengths = lw.read_lengths(DATA / "megatron" / name)
         assert lengths.dtype == np.int32
         assert (len(lengths), int(lengths.sum()), lengths[:5].tolist()) == (60, 1_001, [255, 12, 10, 5, 6])
+
+
+def test_megatron_live(tmp_path: Path) -> None:
+    indexed = pytest.importorskip("megatron.core.datasets.indexed_dataset")
+    builder = indexed.IndexedDatasetBuilder(str(tmp_path / "tokens.bin"), dtype=np.int32)
+    for row in IDS:
+        builder.add_document(torch.tensor(row, dtype=torch.int32), [len(row)])
+    builder.finalize(str(tmp_path / "tokens.idx"))
+    assert lw.read_lengths(tmp_path / "tokens").tolist() == LENGTHS
 
 
 def test_megatron_damaged(tmp_path: Path) -> None:

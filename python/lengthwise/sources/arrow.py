@@ -97,7 +97,7 @@ class DatasetSource(Source):
         """Yield the column of each batch."""
         import pyarrow as pa
 
-        top = self.dataset.schema.names[top_level(self.dataset.schema, field.path) or 0]
+        top = self.dataset.schema.names[top_level(self.dataset.schema, field.path)]
         with reading(self.where, ADVICE):
             for index, batch in enumerate(self.dataset.scanner(columns=[top]).to_batches()):
                 if index >= skip:

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from lengthwise._core import LengthwiseError
-from lengthwise.sources.base import Field, Source
-from lengthwise.sources.files import Location, Paths
+from lengthwise.sources.base import Field
+from lengthwise.sources.files import FilesSource, Location, Paths
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 SUFFIX: Final = ".ds.index"
 
 
-class DatatroveSource(Source):
+class DatatroveSource(FilesSource):
     """The documents of one or several index files."""
 
     format = "datatrove index"
@@ -42,15 +42,6 @@ class DatatroveSource(Source):
             if np.any(ends[1:] < ends[:-1]):
                 raise LengthwiseError(f"{item} holds document ends that do not ascend; it may be damaged")
             yield np.diff(ends, prepend=np.uint64(0))
-
-    def stamp(self) -> str:
-        """Return sizes and times of the files."""
-        return "\n".join(item.stamp() for item in self.items)
-
-    def folder(self) -> str | None:
-        """Return the folder of the first file."""
-        local = self.items[0].local
-        return str(local.parent) if local else None
 
 
 def open(source: Any) -> DatatroveSource | None:  # noqa: A001 - the name of the format's entry point

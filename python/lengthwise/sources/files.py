@@ -14,7 +14,7 @@ from pathlib import Path, PurePath, PurePosixPath
 from typing import TYPE_CHECKING, Any
 
 from lengthwise._core import LengthwiseError
-from lengthwise.sources.base import reading
+from lengthwise.sources.base import Source, reading
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -169,6 +169,21 @@ class Paths:
     def ending(self, *suffixes: str) -> bool:
         """Whether the first item is a file whose name ends in one of `suffixes`."""
         return self.items[0].name.endswith(suffixes) and self.items[0].is_file()
+
+
+class FilesSource(Source):
+    """A dataset in files; it is what it was as long as those are."""
+
+    items: Sequence[Location]
+
+    def stamp(self) -> str:
+        """Return sizes and times of the files."""
+        return "\n".join(item.stamp() for item in self.items)
+
+    def folder(self) -> str | None:
+        """Return the folder of the first file."""
+        local = self.items[0].local if self.items else None
+        return str(local.parent) if local else None
 
 
 def paths(source: Any) -> Paths | None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from lengthwise.sources.arrow import ArrowSource
 from lengthwise.sources.base import Field, Source, reading
-from lengthwise.sources.schema import schema_fields
+from lengthwise.sources.schema import schema_fields, top_level
 from lengthwise.sources.sequences import SequenceSource
 
 if TYPE_CHECKING:
@@ -34,7 +34,8 @@ class QuerySource(Source):
     def __init__(self, where: str, empty: Any, project: Any) -> None:
         self.where = where
         self.project = project
-        self.fields = schema_fields(empty.schema)
+        self.schema = empty.schema
+        self.fields = schema_fields(self.schema)
 
     def read(self, field: Field, skip: int = 0) -> Iterator[Any]:
         """Yield the column."""
@@ -43,7 +44,7 @@ class QuerySource(Source):
         if skip:
             return
         with reading(self.where, ADVICE):
-            top = next(found.path for found in self.fields if f"{field.path}.".startswith(f"{found.path}."))
+            top = self.schema.names[top_level(self.schema, field.path)]
             source = ArrowSource(self.where, pa.table(self.project(top)))
         yield from source.read(field)
 

@@ -12,10 +12,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from lengthwise._core import LengthwiseError
-from lengthwise.sources.base import Field, Source, reading
-from lengthwise.sources.files import Location, Paths
+from lengthwise.sources.base import Field, reading
+from lengthwise.sources.files import FilesSource, Location, Paths
 from lengthwise.sources.nested import nested
-from lengthwise.sources.schema import schema_fields, top_level
+from lengthwise.sources.schema import require, schema_fields, top_level
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -28,7 +28,7 @@ OLD_FEATHER = b"FEA1"
 ADVICE = "it may be truncated or damaged: write it again"
 
 
-class IpcSource(Source):
+class IpcSource(FilesSource):
     """One dataset in one or several Arrow IPC files, read in the order given."""
 
     def __init__(self, where: str, items: Sequence[Location], format: str = "Arrow IPC") -> None:  # noqa: A002
@@ -64,15 +64,6 @@ class IpcSource(Source):
             part = nested(pa.Table.from_batches([batch]), field.path).slice(0, 256)
         yield 0, part
 
-    def stamp(self) -> str:
-        """Return sizes and times of the files."""
-        return "\n".join(item.stamp() for item in self.items)
-
-    def folder(self) -> str | None:
-        """Return the folder of the first file."""
-        local = self.items[0].local if self.items else None
-        return str(local.parent) if local else None
-
 
 def open(source: Any) -> IpcSource | None:  # noqa: A001 - the name of the format's entry point
     """Open files that start as Arrow files or streams do, or a folder of *.arrow or *.feather files."""
@@ -97,12 +88,8 @@ def _opened(item: Location, field: Field) -> Any:
     """Return a reader of the one column that holds a field, in a file that must have it."""
     file = item.open()
     schema = _reader(file).schema
-    index = top_level(schema, field.path)
-    if index is None or field.kind not in {found.kind for found in schema_fields(schema) if found.path == field.path}:
-        raise LengthwiseError(
-            f"{item} has no {field.kind} column {field.path!r}, which the first file has; write all with one schema"
-        )
-    return _reader(file, [index])
+    require(schema, field, item)
+    return _reader(file, [top_level(schema, field.path)])
 
 
 def _reader(file: Any, included: list[int] | None = None) -> Any:

@@ -10,8 +10,8 @@ import json
 from typing import TYPE_CHECKING, Any, Final
 
 from lengthwise._core import LengthwiseError
-from lengthwise.sources.base import Field, Source, reading
-from lengthwise.sources.files import Location, Paths
+from lengthwise.sources.base import Field, reading
+from lengthwise.sources.files import FilesSource, Location, Paths
 from lengthwise.sources.nested import nested
 from lengthwise.sources.schema import schema_fields, top_level
 
@@ -28,7 +28,7 @@ LINES: Final = 64
 BLOCK: Final = 1 << 24
 
 
-class JsonLinesSource(Source):
+class JsonLinesSource(FilesSource):
     """One dataset in one or several JSON lines files."""
 
     format = "JSON lines"
@@ -49,15 +49,6 @@ class JsonLinesSource(Source):
                         skip -= 1
                         continue
                     yield nested(table, field.path)
-
-    def stamp(self) -> str:
-        """Return sizes and times of the files."""
-        return "\n".join(item.stamp() for item in self.items)
-
-    def folder(self) -> str | None:
-        """Return the folder of the first file."""
-        local = self.items[0].local
-        return str(local.parent) if local else None
 
 
 def open(source: Any) -> JsonLinesSource | None:  # noqa: A001 - the name of the format's entry point

@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from lengthwise._core import LengthwiseError
-from lengthwise.sources.base import Field, Kind, Source, reading
-from lengthwise.sources.files import Location, Paths
+from lengthwise.sources.base import Field, Kind, reading
+from lengthwise.sources.files import FilesSource, Location, Paths
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -40,14 +40,14 @@ class Column:
     before: tuple[int | None, ...]
 
 
-class MdsSource(Source):
+class MdsSource(FilesSource):
     """The samples of the shards that one index names."""
 
     format = "MDS"
 
     def __init__(self, index: Location) -> None:
         self.where = str(index)
-        self.index = index
+        self.items = [index]
         with reading(str(index), ADVICE):
             self.shards = json.loads(index.bytes())["shards"]
             names: dict[str, str] = {}
@@ -59,18 +59,10 @@ class MdsSource(Source):
     def read(self, field: Field, skip: int = 0) -> Iterator[npt.NDArray[Any]]:
         """Yield the lengths in each shard."""
         for shard in self.shards[skip:]:
-            item = self.index.sibling(shard["raw_data"]["basename"])
+            item = self.items[0].sibling(shard["raw_data"]["basename"])
             with reading(str(item), ADVICE):
                 lengths = _lengths(_raw(item, shard), _column(shard, field.path), int(shard["samples"]))
             yield lengths
-
-    def stamp(self) -> str:
-        """Return size and time of the index, which is written last."""
-        return self.index.stamp()
-
-    def folder(self) -> str | None:
-        """Return the folder of the index."""
-        return str(self.index.local.parent) if self.index.local else None
 
 
 def open(source: Any) -> MdsSource | None:  # noqa: A001 - the name of the format's entry point

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from lengthwise._core import LengthwiseError
-from lengthwise.sources.base import Field, Source, reading
-from lengthwise.sources.files import Location, Paths
+from lengthwise.sources.base import Field, reading
+from lengthwise.sources.files import FilesSource, Location, Paths
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -28,7 +28,7 @@ START: Final = len(MAGIC) + HEADER.size
 ADVICE: Final = "it may be truncated or damaged: write it again"
 
 
-class MegatronSource(Source):
+class MegatronSource(FilesSource):
     """The lengths in one index file."""
 
     format = "Megatron index"
@@ -36,7 +36,7 @@ class MegatronSource(Source):
 
     def __init__(self, item: Location) -> None:
         self.where = str(item)
-        self.item = item
+        self.items = [item]
         head = item.head[:START]
         if len(head) < START:
             raise LengthwiseError(f"{item} ends within its header; {ADVICE}")
@@ -50,23 +50,15 @@ class MegatronSource(Source):
 
     def read(self, field: Field, skip: int = 0) -> Iterator[npt.NDArray[np.int32]]:  # noqa: ARG002 - there is only one
         """Yield the stored lengths, mapped."""
-        rows = self.rows or 0
+        rows, item = self.rows or 0, self.items[0]
         if skip:
             return
-        if self.item.local is None:
-            yield np.frombuffer(self.item.bytes(), "<i4", rows, START)
+        if item.local is None:
+            yield np.frombuffer(item.bytes(), "<i4", rows, START)
         elif rows:
             with reading(self.where, ADVICE):
-                mapped = np.memmap(self.item.local, "<i4", "r", START, (rows,))
+                mapped = np.memmap(item.local, "<i4", "r", START, (rows,))
             yield mapped.view(np.ndarray)
-
-    def stamp(self) -> str:
-        """Return size and time of the file."""
-        return self.item.stamp()
-
-    def folder(self) -> str | None:
-        """Return the folder of the file."""
-        return str(self.item.local.parent) if self.item.local else None
 
 
 def open(source: Any) -> MegatronSource | None:  # noqa: A001 - the name of the format's entry point

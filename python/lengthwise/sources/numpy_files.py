@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from lengthwise._core import LengthwiseError
-from lengthwise.sources.base import Field, Source, reading
-from lengthwise.sources.files import Location, Paths
+from lengthwise.sources.base import Field, reading
+from lengthwise.sources.files import FilesSource, Location, Paths
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 MAGIC: Final = b"\x93NUMPY"
 
 
-class NumpySource(Source):
+class NumpySource(FilesSource):
     """Integers in one or several .npy files."""
 
     format = "numpy file"
@@ -32,15 +32,6 @@ class NumpySource(Source):
         """Yield the array of each file, mapped."""
         for item in self.items[skip:]:
             yield _load(item)
-
-    def stamp(self) -> str:
-        """Return sizes and times of the files."""
-        return "\n".join(item.stamp() for item in self.items)
-
-    def folder(self) -> str | None:
-        """Return the folder of the first file."""
-        local = self.items[0].local
-        return str(local.parent) if local else None
 
 
 def open(source: Any) -> NumpySource | None:  # noqa: A001 - the name of the format's entry point

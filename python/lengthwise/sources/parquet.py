@@ -12,10 +12,10 @@ import re
 from typing import TYPE_CHECKING, Any, Final
 
 from lengthwise._core import LengthwiseError
-from lengthwise.sources.base import Field, Source, reading
-from lengthwise.sources.files import Location, Paths
+from lengthwise.sources.base import Field, reading
+from lengthwise.sources.files import FilesSource, Location, Paths
 from lengthwise.sources.parquet_file import ParquetFile
-from lengthwise.sources.schema import schema_fields
+from lengthwise.sources.schema import require, schema_fields
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -27,13 +27,14 @@ ENCRYPTED_MAGIC: Final = b"PARE"
 ADVICE: Final = "it may be truncated or damaged: write it again"
 
 
-class ParquetSource(Source):
+class ParquetSource(FilesSource):
     """One dataset in one or several Parquet files, read in the order given."""
 
     format = "Parquet"
 
     def __init__(self, where: str, items: Sequence[Location]) -> None:
         self.where = where
+        self.items = items
         self.files: list[ParquetFile] = []
         for item in items:
             with reading(str(item), ADVICE):
@@ -48,11 +49,7 @@ class ParquetSource(Source):
             if skip >= file.groups:
                 skip -= file.groups
                 continue
-            if field.kind not in {found.kind for found in schema_fields(file.schema) if found.path == field.path}:
-                raise LengthwiseError(
-                    f"{file.item} has no {field.kind} column {field.path!r}, which the first file has; "
-                    f"write all with one schema"
-                )
+            require(file.schema, field, file.item)
             with reading(str(file.item), ADVICE):
                 yield from file.read(field.path, skip)
             skip = 0
@@ -65,15 +62,6 @@ class ParquetSource(Source):
             rows = self.files[0].first_rows(field.path, 64)
         if rows is not None:
             yield 0, rows
-
-    def stamp(self) -> str:
-        """Return sizes and times of the files."""
-        return "\n".join(file.item.stamp() for file in self.files)
-
-    def folder(self) -> str | None:
-        """Return the folder of the first file."""
-        local = self.files[0].item.local if self.files else None
-        return str(local.parent) if local else None
 
     def tokens(self, field: Field) -> tuple[int, int] | None:
         """Return bounds from the footers: a list column stores one entry a token and one for each list without any."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from lengthwise._core import LengthwiseError
 from lengthwise.sources.base import Field, Kind
 
 if TYPE_CHECKING:
@@ -74,6 +75,18 @@ def schema_fields(schema: pa.Schema) -> list[Field]:
     return [Field(node.path, kind_of(node.type), str(node.type), node.inner) for node in walk(schema)]
 
 
+def require(schema: pa.Schema, field: Field, where: object) -> None:
+    """Refuse a file of a dataset that lacks a field, or has another kind of it.
+
+    Raises:
+        LengthwiseError: it does.
+    """
+    if field.kind not in {found.kind for found in schema_fields(schema) if found.path == field.path}:
+        raise LengthwiseError(
+            f"{where} has no {field.kind} column {field.path!r}, which the first file has; write all with one schema"
+        )
+
+
 def kind_of(type_: pa.DataType) -> Kind:
     """Return how a column of this type gives lengths."""
     import pyarrow as pa
@@ -107,9 +120,16 @@ def is_any(type_: pa.DataType, *names: str) -> bool:
     return any(getattr(types, f"is_{name}", lambda _: False)(type_) for name in names)
 
 
-def top_level(schema: pa.Schema, path: str) -> int | None:
-    """Return the index of the column that is called `path`, or that a dotted path starts in."""
+def top_level(schema: pa.Schema, path: str) -> int:
+    """Return the index of the column that is called `path`, or that a dotted path starts in.
+
+    Raises:
+        LengthwiseError: there is none.
+    """
     names = schema.names
     if path in names:
         return int(names.index(path))
-    return next((index for index, name in enumerate(names) if path.startswith(f"{name}.")), None)
+    for index, name in enumerate(names):
+        if path.startswith(f"{name}."):
+            return index
+    raise LengthwiseError(f"there is no column {path!r}")

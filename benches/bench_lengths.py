@@ -92,14 +92,21 @@ print((psutil.Process().memory_info().rss - before) / len(lengths))
 @pytest.mark.parametrize("reader", ["lengthwise", "pyarrow"])
 @pytest.mark.parametrize("chunk", [MILLION, 1_000])
 @pytest.mark.parametrize("type_", [pa.list_(pa.uint16()), pa.large_list(pa.uint16())], ids=["list", "large_list"])
+@pytest.mark.parametrize("nulls", [False, True], ids=["", "nulls"])
 @pytest.mark.benchmark(group="in memory, a million lists")
-def test_in_memory(benchmark: Any, type_: pa.DataType, chunk: int, reader: str) -> None:
-    expected = np.random.default_rng(0).integers(1, 40, MILLION)
-    whole = lists(expected).cast(type_)
+def test_in_memory(benchmark: Any, type_: pa.DataType, chunk: int, reader: str, *, nulls: bool) -> None:
+    rng = np.random.default_rng(0)
+    expected = rng.integers(1, 40, MILLION)
+    whole = lists(expected)
+    if nulls:
+        missing = rng.random(MILLION) < 0.01
+        whole = pa.ListArray.from_arrays(whole.offsets, whole.values, mask=pa.array(missing))
+        expected[missing] = 0
+    whole = whole.cast(type_)
     column = pa.chunked_array([whole.slice(start, chunk) for start in range(0, MILLION, chunk)])
-    read: Callable[[], Any] = lambda: lw.read_lengths(column)  # noqa: E731 - beside its twin
+    read: Callable[[], Any] = lambda: lw.read_lengths(column, nulls="zero")  # noqa: E731 - beside its twin
     if reader == "pyarrow":
-        read = lambda: pc.list_value_length(column).to_numpy()  # noqa: E731
+        read = lambda: pc.list_value_length(column).fill_null(0).to_numpy()  # noqa: E731
     assert np.array_equal(read(), expected)
     benchmark(read)
 

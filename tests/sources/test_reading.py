@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import pickle
+import subprocess
 import sys
 from typing import TYPE_CHECKING, Any
 
@@ -62,6 +63,48 @@ def test_stored_lengths_are_compared_on_a_sample_or_whole(tmp_path: Path, kind: 
     assert lw.read_lengths(path).tolist() == stored
     with pytest.warns(lw.LengthwiseWarning, match="in 1 of 1000 rows compared"):
         lw.read_lengths(path, check="all")
+
+
+@pytest.mark.parametrize("kind", ["parquet", "saved"])
+def test_lengths_that_are_wrong_in_the_last_file_only_are_noticed(tmp_path: Path, kind: str) -> None:
+    stored = [*LENGTHS[:800], *(length + 1 for length in LENGTHS[800:])]
+    table = pa.table({"input_ids": ROWS, "num_tokens": stored})
+    if kind == "parquet":
+        for start in range(0, 1_000, 100):
+            pq.write_table(table.slice(start, 100), tmp_path / f"{start:04d}.parquet")
+    else:
+        datasets.Dataset(table).save_to_disk(tmp_path, num_shards=5)
+    with pytest.warns(lw.LengthwiseWarning, match=r"\(row [89]00 says"):
+        assert lw.read_lengths(tmp_path).tolist() == stored
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="asks Linux what is in memory")
+@pytest.mark.parametrize("column", ["input_ids", "seq_len"])
+def test_no_token_is_brought_into_memory(tmp_path: Path, column: str) -> None:
+    rows, tokens = 100_000, 400
+    values = pa.array(np.zeros(rows * tokens, np.int32))
+    offsets = pa.array(np.arange(0, rows * tokens + 1, tokens, dtype=np.int32))
+    table = pa.table({"input_ids": pa.ListArray.from_arrays(offsets, values), "seq_len": np.full(rows, tokens)})
+    datasets.Dataset(table).save_to_disk(tmp_path, num_shards=1)
+    code = f"""
+import pyarrow as pa
+import lengthwise as lw
+
+def memory(name):
+    lines = open("/proc/self/status").read().splitlines()
+    return next(int(line.split()[1]) for line in lines if line.startswith(name)) * 1024
+
+lw.read_lengths(pa.chunked_array([[[1]], [[1]]] * 40))
+before = memory("VmRSS")
+lengths = lw.read_lengths({str(tmp_path)!r}, {column!r}, check="none")
+assert lengths.sum() == {rows * tokens}
+print(memory("VmRSS") - before, memory("VmHWM") - before)
+"""
+    done = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)  # noqa: S603
+    after, peak = map(int, done.stdout.split())
+    assert after < 8 * rows + (4 << 20)
+    # The kernel maps 16 pages around each that is touched; the tokens are 160 MB.
+    assert peak < 64 << 20
 
 
 def test_few_equal_lengths_are_no_surprise() -> None:

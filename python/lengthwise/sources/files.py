@@ -186,6 +186,11 @@ class FilesSource(Source):
         return str(local.parent) if local else None
 
 
+def ends_and_middle(count: int) -> list[int]:
+    """Return which of `count` files to look at where a few tell of all."""
+    return sorted({0, count // 2, count - 1}) if count else []
+
+
 def paths(source: Any) -> Paths | None:
     """Return the paths that `source` names: one, a glob, or a list of them; None where it is something else.
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from lengthwise._core import LengthwiseError
 from lengthwise.sources.base import Field, reading
-from lengthwise.sources.files import FilesSource, Location, Paths
+from lengthwise.sources.files import FilesSource, Location, Paths, ends_and_middle
 from lengthwise.sources.nested import nested
 from lengthwise.sources.schema import require, schema_fields, top_level
 
@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 FILE_MAGIC = b"ARROW1"
 STREAM_MAGIC = b"\xff\xff\xff\xff"
 OLD_FEATHER = b"FEA1"
+#: Rows that are looked at in a file to see whether stored lengths are those of the lists beside them.
+SOME = 256
 ADVICE = "it may be truncated or damaged: write it again"
 
 
@@ -36,33 +38,28 @@ class IpcSource(FilesSource):
         self.format = format
         self.items = items
         self.fields: Sequence[Field] = []
+        self.counts: dict[int, int] = {}
         if items:
             with reading(str(items[0]), ADVICE):
                 self.fields = schema_fields(_reader(items[0].open()).schema)
 
     def read(self, field: Field, skip: int = 0) -> Iterator[pa.ChunkedArray]:
         """Yield the column of each file."""
-        for item in self.items[skip:]:
+        for index, item in enumerate(self.items[skip:], skip):
             with reading(str(item), ADVICE):
                 column = nested(_opened(item, field).read_all(), field.path)
+            self.counts[index] = len(column)
             yield column
 
     def sample(self, field: Field) -> Iterator[tuple[int, pa.ChunkedArray]]:
-        """Yield the start of the first record batch."""
-        import pyarrow as pa
-
-        if not self.items:
-            return
-        with reading(str(self.items[0]), ADVICE):
-            reader = _opened(self.items[0], field)
-            stream = hasattr(reader, "read_next_batch")
-            if not stream and not reader.num_record_batches:
-                return
-            batch = next(iter(reader), None) if stream else reader.get_batch(0)
-            if batch is None:
-                return
-            part = nested(pa.Table.from_batches([batch]), field.path).slice(0, 256)
-        yield 0, part
+        """Yield the start of a few files, as far as it is known at which row they start."""
+        for index in ends_and_middle(len(self.items)):
+            if all(before in self.counts for before in range(index)):
+                item = self.items[index]
+                with reading(str(item), ADVICE):
+                    part = _first_rows(item, field)
+                if part is not None:
+                    yield sum(self.counts[before] for before in range(index)), part
 
 
 def open(source: Any) -> IpcSource | None:  # noqa: A001 - the name of the format's entry point
@@ -90,6 +87,17 @@ def _opened(item: Location, field: Field) -> Any:
     schema = _reader(file).schema
     require(schema, field, item)
     return _reader(file, [top_level(schema, field.path)])
+
+
+def _first_rows(item: Location, field: Field) -> pa.ChunkedArray | None:
+    import pyarrow as pa
+
+    reader = _opened(item, field)
+    stream = hasattr(reader, "read_next_batch")
+    if not stream and not reader.num_record_batches:
+        return None
+    batch = next(iter(reader), None) if stream else reader.get_batch(0)
+    return batch and nested(pa.Table.from_batches([batch.slice(0, SOME)]), field.path)
 
 
 def _reader(file: Any, included: list[int] | None = None) -> Any:

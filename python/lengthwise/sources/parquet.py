@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from lengthwise._core import LengthwiseError
 from lengthwise.sources.base import Field, reading
-from lengthwise.sources.files import FilesSource, Location, Paths
+from lengthwise.sources.files import FilesSource, Location, Paths, ends_and_middle
 from lengthwise.sources.parquet_file import ParquetFile
 from lengthwise.sources.schema import require, schema_fields
 
@@ -55,13 +55,16 @@ class ParquetSource(FilesSource):
             skip = 0
 
     def sample(self, field: Field) -> Iterator[tuple[int, pa.ChunkedArray]]:
-        """Yield the first rows of the first local file; a URL is left alone."""
-        if not self.files or self.files[0].item.local is None:
-            return
-        with reading(str(self.files[0].item), ADVICE):
-            rows = self.files[0].first_rows(field.path, 64)
-        if rows is not None:
-            yield 0, rows
+        """Yield the first rows of a few local files; a URL is left alone."""
+        for index in ends_and_middle(len(self.files)):
+            file = self.files[index]
+            if file.item.local is None:
+                return
+            require(file.schema, field, file.item)
+            with reading(str(file.item), ADVICE):
+                rows = file.first_rows(field.path, 64)
+            if rows is not None:
+                yield sum(before.rows for before in self.files[:index]), rows
 
     def tokens(self, field: Field) -> tuple[int, int] | None:
         """Return bounds from the footers: a list column stores one entry a token and one for each list without any."""

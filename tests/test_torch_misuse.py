@@ -12,7 +12,7 @@ from torch.utils.data import DataLoader, Dataset, IterableDataset
 from torchdata.stateful_dataloader import StatefulDataLoader
 
 import lengthwise as lw
-from lengthwise.torch import BatchSampler, Segmented
+from lengthwise.torch import BatchSampler, Resumable, Segmented, StreamBatches
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -173,8 +173,21 @@ def test_a_share_dispatched_to_all() -> None:
     """Accelerate's own `dispatch_batches`: one rank reads, so that the shares of the others would never be seen."""
     share = DataLoader(Rows(), batch_sampler=BatchSampler(planner(2), rank=0), collate_fn=list)
     dispatched = prepare_data_loader(share, num_processes=2, process_index=0, dispatch_batches=True, put_on_device=True)
-    with pytest.raises(lw.LengthwiseError, match=r"dispatch_batches would share .* without it"):
+    with pytest.raises(lw.LengthwiseError, match=r"one of world_size=2 ranks to all.*leave dispatch_batches out"):
         next(iter(dispatched))
+
+
+@pytest.mark.parametrize("workers", [0, 1])
+def test_a_stream_prepared_by_accelerate(workers: int) -> None:
+    """Dispatching is what it does with iterable datasets unless told otherwise."""
+    stream = StreamBatches(Rows().rows, lw.Packed(18), rank=0, world_size=2)
+    options: dict[str, Any] = {"num_workers": workers, "multiprocessing_context": "fork" if workers else None}
+    loader = DataLoader(stream, batch_size=None, collate_fn=list, **options)
+    prepared = prepare_data_loader(loader, num_processes=2, process_index=0, put_on_device=True)
+    with pytest.raises(lw.LengthwiseError, match=r"one of world_size=2 ranks to all.* without accelerator\.prepare"):
+        next(iter(prepared))
+    with pytest.raises(lw.LengthwiseError, match=r"the loader reads a stream.*iterate it as it is"):
+        Resumable(loader)
 
 
 def test_batches_split_by_accelerate() -> None:

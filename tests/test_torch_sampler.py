@@ -84,6 +84,21 @@ def test_ranks_share_every_epoch_evenly_and_exactly(lengths: list[int], world: i
     assert type(shares[0][0]) is list
 
 
+@pytest.mark.parametrize("remainder", ["split", "repeat", "drop"])
+@pytest.mark.parametrize("world", [3, 7])
+def test_ranks_are_even_whatever_happens_to_the_remainder(remainder: Any, world: int) -> None:
+    """The contract D2: every sample, or more or fewer by exactly what the plan says."""
+    dealer = lw.Planner(LENGTHS, lw.Padded(max_tokens=300), world_size=world, remainder=remainder)
+    shares = [batches(BatchSampler(dealer, rank=rank)) for rank in range(world)]
+    assert len({len(share) for share in shares}) == 1
+    seen = Counter(i for share in shares for batch in share for i in batch)
+    summary = dealer.plan(0).summary
+    assert len(seen) == len(LENGTHS) - summary.dropped
+    assert seen.total() - len(seen) == summary.repeated
+    assert (summary.dropped > 0) <= (remainder == "drop")
+    assert (summary.repeated > 0) <= (remainder == "repeat")
+
+
 def test_the_ranks_deal_the_plan_in_turn() -> None:
     plan = planner(4).plan(2)
     for rank in range(4):

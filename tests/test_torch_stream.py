@@ -78,6 +78,18 @@ def flat(batches: Any) -> list[int]:
     return sorted(row for batch in numbers(batches) for row in batch)
 
 
+def goes_on(start: Any) -> list[list[int]]:
+    """Check that loaders made by `start` go on where others were stopped; return what one sees that is not."""
+    whole = numbers(start())
+    for stop in (1, len(whole) // 2, len(whole) - 1):
+        loader = start()
+        first = numbers(itertools.islice(loader, stop))
+        again = start()
+        again.load_state_dict(loader.state_dict())
+        assert first + numbers(again) == whole
+    return whole
+
+
 @given(
     lengths=st.lists(st.integers(1, 60), max_size=150),
     window=st.integers(1, 60),
@@ -166,13 +178,7 @@ def test_stateful_loaders_save_packs(workers: int) -> None:
     def start() -> Any:
         return StatefulDataLoader(packs(batches=90), batch_size=None, collate_fn=list, num_workers=workers)
 
-    whole = numbers(start())
-    for stop in (1, len(whole) // 2, len(whole) - 1):
-        loader = start()
-        first = numbers(itertools.islice(loader, stop))
-        again = start()
-        again.load_state_dict(loader.state_dict())
-        assert first + numbers(again) == whole
+    goes_on(start)
 
 
 @given(
@@ -215,13 +221,7 @@ def test_stateful_loaders_save_it(workers: int, batches: int | None) -> None:
     def start() -> Any:
         return StatefulDataLoader(stream(batches=batches), batch_size=None, collate_fn=list, num_workers=workers)
 
-    whole = numbers(start())
-    for stop in (1, len(whole) // 2, len(whole) - 1):
-        loader = start()
-        first = numbers(itertools.islice(loader, stop))
-        again = start()
-        again.load_state_dict(loader.state_dict())
-        assert first + numbers(again) == whole
+    goes_on(start)
 
 
 def test_a_finished_epoch_is_followed_by_the_next() -> None:
@@ -232,6 +232,20 @@ def test_a_finished_epoch_is_followed_by_the_next() -> None:
     assert again.epoch == 1
     batches.set_epoch(1)
     assert numbers(again) == numbers(batches)
+
+
+@pytest.mark.parametrize("workers", [0, 2])
+def test_stateful_loaders_go_on_with_the_next_epoch(workers: int) -> None:
+    def start(epoch: int) -> Any:
+        batches = stream()
+        batches.set_epoch(epoch)
+        return StatefulDataLoader(batches, batch_size=None, collate_fn=list, num_workers=workers)
+
+    loader = start(0)
+    assert flat(loader) == list(range(300))
+    again = start(1)
+    again.load_state_dict(loader.state_dict())
+    assert numbers(again) == numbers(start(1)) != numbers(start(0))
 
 
 @pytest.mark.parametrize("workers", [0, 1, 3])
@@ -250,14 +264,7 @@ def test_sources_that_share_themselves_out(make: Any, workers: int) -> None:
         batches = make(source, share="source")
         return StatefulDataLoader(batches, batch_size=None, collate_fn=list, num_workers=workers)
 
-    whole = numbers(start())
-    assert sorted(itertools.chain(*whole)) == list(range(300))
-    for stop in (3, len(whole) // 2):
-        loader = start()
-        first = numbers(itertools.islice(loader, stop))
-        again = start()
-        again.load_state_dict(loader.state_dict())
-        assert first + numbers(again) == whole
+    assert sorted(itertools.chain(*goes_on(start))) == list(range(300))
 
 
 def test_long_rows_are_cut() -> None:

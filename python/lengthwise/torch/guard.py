@@ -14,7 +14,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from torch.utils.data import BatchSampler as TorchBatchSampler
-from torch.utils.data import DataLoader
 from torch.utils.data.dataloader import _BaseDataLoaderIter
 
 from lengthwise import LengthwiseError
@@ -39,7 +38,7 @@ def refuse_misuse(caller: FrameType | None, sampler: BatchSampler) -> None:
             _check_wrapper(user, sampler)
         elif isinstance(user, _BaseDataLoaderIter):
             _check_dataset(getattr(user, "_dataset", None), sampler)
-            _check_loader(caller, sampler)
+            refuse_sharing(caller, sampler.world_size)
             return
         elif user is not sampler:
             return
@@ -71,15 +70,22 @@ def _check_dataset(dataset: Any, sampler: BatchSampler) -> None:
         )
 
 
-def _check_loader(frame: FrameType | None, sampler: BatchSampler) -> None:
-    """Check the loader that made an iterator: accelerate's dispatcher gives the share of one process to all."""
-    while frame is not None and isinstance(user := frame.f_locals.get("self"), (_BaseDataLoaderIter, DataLoader)):
-        if type(user).__name__ == "DataLoaderDispatcher" and sampler.world_size != 1:
+def refuse_sharing(caller: FrameType | None, world_size: int) -> None:
+    """Check that no library reads the share of one of `world_size` ranks and gives all of them parts of it.
+
+    A forked worker still has the frames of the process that it was forked from.
+
+    Raises:
+        LengthwiseError: accelerate does, as it does with every iterable dataset unless told otherwise.
+    """
+    while caller is not None and world_size != 1:
+        if type(caller.f_locals.get("self")).__name__ == "DataLoaderDispatcher":
             raise LengthwiseError(
-                f"dispatch_batches would share the batches of one of world_size={sampler.world_size} ranks out among "
-                "all, and those of the others would be lost; write DataLoaderConfiguration(...) without it"
+                f"accelerate would dispatch the batches of one of world_size={world_size} ranks to all, and those of "
+                "the others would be lost; leave dispatch_batches out, and iterate the loader of a stream as it is, "
+                "without accelerator.prepare"
             )
-        frame = frame.f_back
+        caller = caller.f_back
 
 
 def check_size(dataset: Any, samples: int) -> None:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from lengthwise import LengthwiseError
 from lengthwise.torch.sampler import BatchSampler
+from lengthwise.torch.stream import StreamBatches
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -38,6 +39,11 @@ def find_sampler(loader: Any) -> Source:
     while sampler is not None and not isinstance(sampler, BatchSampler):
         shards *= getattr(sampler, "num_processes", 1)
         sampler = getattr(sampler, "batch_sampler", None)
+    if isinstance(getattr(loader, "dataset", None), StreamBatches):
+        raise LengthwiseError(
+            "the loader reads a stream, which takes the share of its rank by itself; iterate it as it is, and save its "
+            "state with StatefulDataLoader"
+        )
     if sampler is None:
         raise LengthwiseError(
             f"the loader draws from {type(getattr(loader, 'batch_sampler', None)).__name__}, but must draw from a "

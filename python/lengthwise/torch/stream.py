@@ -18,6 +18,7 @@ beforehand:
 
 from __future__ import annotations
 
+import sys
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Final, Literal
 
@@ -27,6 +28,7 @@ from torch.utils.data import IterableDataset, get_worker_info
 from lengthwise import LengthwiseError
 from lengthwise.packed import Packed
 from lengthwise.torch.checks import row_length
+from lengthwise.torch.guard import refuse_sharing
 from lengthwise.torch.ranks import find_ranks
 from lengthwise.torch.state import plain
 from lengthwise.torch.stream_parts import OpenPacks, Part, Place, Row, Windows
@@ -135,18 +137,18 @@ class StreamBatches(IterableDataset[list[Any]]):
         return self.batches
 
     def __iter__(self) -> Iterator[list[Any]]:
-        self._at, self._pending = self._pending or self._start(self.epoch), None
-        at, most = self._at, self._most()
-        while most is None or at["yielded"] < most:
+        refuse_sharing(sys._getframe(1), self.world_size)  # noqa: SLF001 (as in the sampler)
+        at, self._pending = self._pending or self._start(self.epoch), None
+        self._at, most = at, self._most()
+        while not at["finished"]:
             fresh, before = at["rows"] == at["batch"] == 0 and at["open"] is None, at["yielded"]
             yield from self._pass(at, most)
-            if most is None:
+            if most is None or at["yielded"] == most:
                 break
             if fresh and at["yielded"] == before:
                 raise LengthwiseError("the stream has no row for this worker; use fewer workers or ranks")
-            if at["yielded"] < most:
-                at |= {"rows": 0, "source": None, "open": None, "passes": at["passes"] + 1}
-        self._at = self._start(at["epoch"] + 1)
+            at |= {"rows": 0, "source": None, "open": None, "passes": at["passes"] + 1}
+        self._at = {**self._start(at["epoch"]), "finished": True}
 
     def _pass(self, at: dict[str, Any], most: int | None) -> Iterator[list[Any]]:
         """Yield the batches of the source once, from where `at` says."""
@@ -204,7 +206,7 @@ class StreamBatches(IterableDataset[list[Any]]):
         return None if self.batches is None else (self.batches + workers - 1 - worker) // workers
 
     def _start(self, epoch: int) -> dict[str, Any]:
-        return {"epoch": epoch, **dict.fromkeys(COUNTS, 0), "source": None, "open": None}
+        return {"epoch": epoch, **dict.fromkeys(COUNTS, 0), "source": None, "open": None, "finished": False}
 
     def _identity(self) -> dict[str, Any]:
         part, parts = self._place()
@@ -247,8 +249,12 @@ class StreamBatches(IterableDataset[list[Any]]):
         if not isinstance(state["open"], dict | None):
             raise LengthwiseError(f'state["open"] is {state["open"]!r:.80}, but must be a dict or None; it is damaged')
         self._pending = {name: state[name] for name in self._start(0)}
-        if get_worker_info() is None:  # else the epoch is the main process's to tell
-            self._shared_epoch.fill_(state["epoch"])
+        if (
+            get_worker_info() is None
+        ):  # else the others may be in the epoch still, and the next is the main process's to tell
+            if state["finished"]:
+                self._pending = self._start(state["epoch"] + 1)
+            self._shared_epoch.fill_(self._pending["epoch"])
 
 
 class _Rows:

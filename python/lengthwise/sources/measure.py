@@ -16,7 +16,7 @@ import numpy as np
 from lengthwise._arrays import MAX_LENGTH
 from lengthwise._core import LengthwiseError, fill_from_lengths, fill_from_offsets, unset_bits
 from lengthwise.sources.base import reading
-from lengthwise.sources.schema import is_any, is_list
+from lengthwise.sources.schema import INTEGERS, is_any, is_list
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -128,10 +128,8 @@ def new(rows: int) -> npt.NDArray[np.uint32]:
 
 def _differences(column: pa.ChunkedArray) -> Column | None:
     """Return the differences of offsets; None where there are none, or many, or some are no lengths."""
-    from pyarrow import types
-
-    rows, type_ = len(column), column.type
-    if rows < (column.num_chunks - 1) * ROWS_PER_CHUNK or not (types.is_list(type_) or types.is_large_list(type_)):
+    rows = len(column)
+    if rows < (column.num_chunks - 1) * ROWS_PER_CHUNK or not is_any(column.type, "list", "large_list"):
         return None
     out = new(rows)
     nulls = [NO_ROWS]
@@ -145,8 +143,9 @@ def _differences(column: pa.ChunkedArray) -> Column | None:
         if chunk.null_count:
             nulls.append(null_rows(chunk) + start)
         start = stop
-    found = np.concatenate(nulls)
-    out[found] = 0
+    found = np.concatenate(nulls) if len(nulls) > 1 else NO_ROWS
+    if found.size:
+        out[found] = 0
     return Column(out, found)
 
 
@@ -179,22 +178,21 @@ def _sizes(column: pa.ChunkedArray) -> pa.ChunkedArray:
     Raises:
         pyarrow.ArrowInvalid: the buffers contradict each other.
     """
+    type_ = column.type
+    if len(column) > (MAX_NULLS if is_any(type_, "na") else MAX_ROWS):
+        raise LengthwiseError(f"the column claims {len(column)} rows")
+    if is_any(type_, *INTEGERS):
+        return column
     import pyarrow as pa
     import pyarrow.compute as pc
-    from pyarrow import types
 
-    if len(column) > (MAX_NULLS if types.is_null(column.type) else MAX_ROWS):
-        raise LengthwiseError(f"the column claims {len(column)} rows")
-    type_ = column.type
-    if types.is_integer(type_):
-        return column
-    if types.is_dictionary(type_):
+    if is_any(type_, "dictionary"):
         column.validate(full=True)
         return column.cast(type_.value_type)
     if is_any(type_, "run_end_encoded"):
         column.validate(full=True)
         return pa.chunked_array([pc.run_end_decode(chunk) for chunk in column.chunks], type_.value_type)
-    if types.is_null(type_):
+    if is_any(type_, "na"):
         return column.cast(pa.int32())
     if is_list(type_):
         return pc.list_value_length(column)

@@ -13,7 +13,7 @@ import numpy as np
 
 from lengthwise._core import LengthwiseError
 from lengthwise.sources.measure import Column, as_numpy, measured
-from lengthwise.sources.schema import is_list, top_level
+from lengthwise.sources.schema import is_any, is_list, top_level
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -66,11 +66,11 @@ def _sums(array: pa.Array, rest: str) -> pa.Array:
 
     type_ = array.type
     sizes, nulls = _measured(pa.chunked_array([array]))
-    if pa.types.is_list(type_) or pa.types.is_large_list(type_):
+    if is_any(type_, "list", "large_list"):
         bounds = as_numpy(array.offsets).astype(np.int64)
         values = array.values.slice(bounds[0], bounds[-1] - bounds[0])
         bounds -= bounds[0]
-    elif pa.types.is_fixed_size_list(type_):
+    elif is_any(type_, "fixed_size_list"):
         bounds = np.arange(len(array) + 1) * type_.list_size
         values = array.values.slice(array.offset * type_.list_size, bounds[-1])
     else:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from lengthwise._core import LengthwiseError
@@ -12,6 +13,10 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
+#: Types by their names in Arrow.
+LISTS: Final = ("list", "large_list", "fixed_size_list", "list_view", "large_list_view")
+BYTES: Final = ("string", "large_string", "string_view", "binary", "large_binary", "binary_view")
+INTEGERS: Final = ("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64")
 #: How deep structs and lists are searched for fields.
 MAX_DEPTH: Final = 8
 
@@ -90,34 +95,36 @@ def require(schema: pa.Schema, field: Field, where: object) -> None:
 def kind_of(type_: pa.DataType) -> Kind:
     """Return how a column of this type gives lengths."""
     import pyarrow as pa
-    from pyarrow import types
 
     if isinstance(type_, pa.BaseExtensionType):
         return kind_of(type_.storage_type)
-    if types.is_dictionary(type_) or is_any(type_, "run_end_encoded"):
-        return "integer" if types.is_integer(type_.value_type) else "other"
-    if types.is_integer(type_):
+    if is_any(type_, "dictionary", "run_end_encoded"):
+        return "integer" if kind_of(type_.value_type) == "integer" else "other"
+    if is_any(type_, *INTEGERS):
         return "integer"
     # A column of nulls may be an empty dataset's lists.
-    if is_list(type_) or types.is_null(type_):
+    if is_any(type_, *LISTS, "na"):
         return "list"
-    return "bytes" if _is_bytes(type_) else "other"
+    return "bytes" if is_any(type_, *BYTES) else "other"
 
 
 def is_list(type_: pa.DataType) -> bool:
     """Whether a type is one of Arrow's five kinds of list."""
-    return is_any(type_, "list", "large_list", "fixed_size_list", "list_view", "large_list_view")
-
-
-def _is_bytes(type_: pa.DataType) -> bool:
-    return is_any(type_, "string", "large_string", "string_view", "binary", "large_binary", "binary_view")
+    return is_any(type_, *LISTS)
 
 
 def is_any(type_: pa.DataType, *names: str) -> bool:
-    """Whether a type is one of those named; older releases of pyarrow lack the newer ones."""
-    from pyarrow import types
+    """Whether a type is one of those named."""
+    return type_.id in _ids(names)
 
-    return any(getattr(types, f"is_{name}", lambda _: False)(type_) for name in names)
+
+@cache
+def _ids(names: tuple[str, ...]) -> frozenset[int]:
+    # Older releases of pyarrow lack the newer types.
+    from pyarrow import lib
+
+    found = (getattr(lib, f"Type_{name.upper()}", None) for name in names)
+    return frozenset(number for number in found if number is not None)
 
 
 def top_level(schema: pa.Schema, path: str) -> int:

@@ -35,6 +35,44 @@ def test_steps_vary_less_than_those_of_a_full_shuffle(
     assert summary.mixing.step_spread < 0.3 * unplanned.mixing.step_spread
 
 
+def lengths_of(kind: str) -> npt.NDArray[np.uint16]:
+    rng = np.random.default_rng(0)
+    if kind == "uniform":
+        return rng.integers(1, 8193, 60_000).astype(np.uint16)
+    median, sigma = {"documents": (600, 1.4), "chats": (400, 1.0)}[kind]
+    return np.clip(rng.lognormal(np.log(median), sigma, 120_000), 1, 8192).astype(np.uint16)
+
+
+@pytest.mark.parametrize("buckets", [6, 16, 32])
+@pytest.mark.parametrize("world_size", [8, 16])
+@pytest.mark.parametrize("kind", ["documents", "chats", "uniform"])
+def test_steps_vary_less_than_those_of_a_full_shuffle_whatever_the_lengths(
+    kind: str, world_size: int, buckets: int
+) -> None:
+    lengths = lengths_of(kind)
+    # What the longest samples of a step can make up for: see the guide on steps.
+    mean, longest = lengths.mean(), lengths.max()
+    max_samples = int((world_size - 1) * 65_536 / mean * (1 - mean / longest))
+    planner = lw.Planner(lengths, lw.Padded(65_536, boundaries=buckets, max_samples=max_samples), world_size=world_size)
+    summary = planner.plan(1).summary
+    assert summary.mixing.step_spread < 0.75
+    unlimited = planner.replace(layout=lw.Padded(65_536, boundaries=buckets)).plan(1)
+    assert summary.padding == pytest.approx(unlimited.summary.padding, rel=0.01)
+    assert summary.steps <= 1.025 * unlimited.steps
+
+
+def test_neighbouring_steps_do_not_correlate_in_any_epoch(some: Story) -> None:
+    planner = lw.Planner(some, lw.Padded(65_536, boundaries=16), world_size=16)
+    trends = []
+    for epoch in range(6):
+        plan = planner.plan(epoch)
+        means = plan.step_tokens / plan.per_rank(plan.sizes).sum(axis=1)
+        assert abs(np.corrcoef(means[1:], means[:-1])[0, 1]) < max(0.01, 0.1 / np.sqrt(plan.steps))
+        trends.append(np.corrcoef(means, np.arange(plan.steps))[0, 1])
+    assert np.abs(trends).max() < 4 / np.sqrt(plan.steps)
+    assert abs(np.mean(trends)) < 4 / np.sqrt(6 * plan.steps)
+
+
 @settings(max_examples=200, deadline=None)
 @given(
     lengths=st.lists(st.integers(1, 60), min_size=40, max_size=200),

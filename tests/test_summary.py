@@ -16,7 +16,7 @@ def test_costs_of_a_plan_made_by_hand() -> None:
     assert (summary.real_tokens, summary.padded_tokens, summary.ratio, summary.padding) == (14, 14, 1.0, 0.0)
     assert summary.largest_tokens == 10
     assert planner.plan()[summary.largest_batch].tolist() in ([2, 3], [3, 2])
-    assert summary.step_tokens == 10
+    assert summary.slowest_tokens == 10
     assert summary.imbalance == pytest.approx(20 / 14 - 1)
 
 

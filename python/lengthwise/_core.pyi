@@ -28,6 +28,7 @@ __all__ = [
     "pack_limited",
     "plan_chunks",
     "real_tokens",
+    "squared_lengths",
     "stripes",
     "unset_bits",
 ]
@@ -218,8 +219,14 @@ def stripes(
 def real_tokens(
     table: tuple[npt.NDArray[np.uint32] | npt.NDArray[np.uint64], npt.NDArray[np.int64], npt.NDArray[np.uint32]],
     lengths: Lengths,
-) -> tuple[npt.NDArray[np.uint64], float]:
-    """Real tokens of every batch of the table (indices, starts, sizes), and the sum of the squared lengths."""
+) -> npt.NDArray[np.uint64]:
+    """Real tokens of every batch of the table (indices, starts, sizes)."""
+
+def squared_lengths(
+    table: tuple[npt.NDArray[np.uint32] | npt.NDArray[np.uint64], npt.NDArray[np.int64], npt.NDArray[np.uint32]],
+    lengths: Lengths,
+) -> npt.NDArray[np.float64]:
+    """The sum of the squared lengths of every batch of the table."""
 
 def batchmates(
     now: tuple[npt.NDArray[np.uint32] | npt.NDArray[np.uint64], npt.NDArray[np.int64], npt.NDArray[np.uint32]],

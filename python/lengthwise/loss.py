@@ -16,6 +16,7 @@ import numpy as np
 from lengthwise._arrays import as_lengths
 from lengthwise._choices import as_choice
 from lengthwise._core import LengthwiseError
+from lengthwise.summary import per_batch
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -49,10 +50,10 @@ def batch_targets(plan: Plan, targets: Any = None) -> npt.NDArray[np.uint64]:
         >>> batch_targets(lw.Planner([4, 4, 2], lw.Padded(8, order="sorted")).plan()).tolist()
         [6, 1]
     """
-    return _per_batch(plan, _targets_of_entries(plan, targets))
+    return per_batch(plan, _targets_of_entries(plan, targets))
 
 
-def _targets_of_entries(plan: Plan, targets: Any) -> npt.NDArray[np.int64]:
+def _targets_of_entries(plan: Plan, targets: Any) -> npt.NDArray[np.uint64]:
     """Targets of every entry of `plan.indices`."""
     if targets is not None:
         counts = as_lengths(targets, "targets")
@@ -60,19 +61,12 @@ def _targets_of_entries(plan: Plan, targets: Any) -> npt.NDArray[np.int64]:
             raise LengthwiseError(f"targets has {counts.size} values, but the plan is of {plan.planner.lengths.size}")
         if plan.segments is not None:
             raise LengthwiseError("targets counts whole samples, but the plan cuts some; leave it out or drop them")
-        return counts[plan.indices].astype(np.int64)
+        return counts[plan.indices].astype(np.uint64)
     if plan.segments is not None:
-        used = np.diff(plan.segments.astype(np.int64), axis=1)[:, 0]
+        used = np.diff(plan.segments, axis=1)[:, 0].astype(np.uint64)
     else:
-        used = plan.planner.lengths[plan.indices].astype(np.int64)
-    return np.maximum(used - 1, 0)
-
-
-def _per_batch(plan: Plan, values: npt.NDArray[Any]) -> npt.NDArray[np.uint64]:
-    before = np.zeros(values.size + 1, np.uint64)
-    np.cumsum(values, out=before[1:])
-    sums: npt.NDArray[np.uint64] = before[plan.starts + plan.sizes] - before[plan.starts]
-    return sums
+        used = plan.planner.lengths[plan.indices].astype(np.uint64)
+    return used - (used > 0)
 
 
 def batch_weights(
@@ -107,7 +101,7 @@ def batch_weights(
     as_choice(mean, "mean", get_args(Mean))
     as_choice(averaged_over, "averaged_over", get_args(AveragedOver))
     entries = _targets_of_entries(plan, targets)
-    units = _per_batch(plan, entries if mean == "token" else entries > 0)
+    units = per_batch(plan, entries if mean == "token" else (entries > 0).astype(np.uint64))
     in_step = plan.world_size * plan.accumulate
     divisor = {"ranks": plan.world_size, "ranks_and_batches": in_step, "nothing": 1}[averaged_over]
     table = units.astype(np.float64).reshape(-1, in_step)

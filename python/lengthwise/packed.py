@@ -14,6 +14,7 @@ from lengthwise._integers import as_integer
 from lengthwise._pack_items import NO_CAP, ItemPacks, PerSample, pack_items
 from lengthwise.layouts import EpochPlanner, PlanArrays, Settings
 from lengthwise.packing import PackMethod, as_work, one_of
+from lengthwise.summary import squared_lengths
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -98,11 +99,7 @@ class Packed:
 
     def batch_squares(self, batches: Any, lengths: Lengths) -> npt.NDArray[np.float64]:
         """float64[b]: the sum of squared lengths of each pack: its samples do not see each other."""
-        segments = batches.segments
-        used = lengths[batches.indices] if segments is None else segments[:, 1] - segments[:, 0]
-        before = np.concatenate([[0.0], np.cumsum(used.astype(np.float64) ** 2)])
-        squares: npt.NDArray[np.float64] = before[batches.starts + batches.sizes] - before[batches.starts]
-        return squares
+        return squared_lengths(batches, lengths)
 
 
 class _PackedPlanner:

@@ -148,7 +148,7 @@ class Plan(Batches):
     @cached_property
     def real_tokens(self) -> npt.NDArray[np.uint64]:
         """uint64[b]: the tokens of each batch without padding. Cost: some nanoseconds a sample, once."""
-        return real_tokens(self, self.planner.lengths)[0]
+        return real_tokens(self, self.planner.lengths)
 
     @property
     def step_tokens(self) -> npt.NDArray[np.uint64]:

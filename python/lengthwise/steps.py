@@ -116,7 +116,7 @@ class Steps:
         order = _core.arrange(
             arrays.sizes,
             arrays.padded_lengths,
-            real_tokens(arrays, lengths)[0],
+            real_tokens(arrays, lengths),
             self.costs(arrays, layout, lengths),
             world_size=self.world_size,
             accumulate=self.accumulate,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -57,8 +57,8 @@ class Summary:
         shapes: distinct pairs of batch size and padded length.
         largest_tokens: padded tokens of the largest batch.
         largest_batch: the first batch that has them; it runs in step `largest_batch // world_size`.
-        step_tokens: padded tokens of the slowest rank, mean over steps: what a step costs when ranks wait for each
-            other.
+        slowest_tokens: padded tokens of the rank of a step that has most, mean over steps: what a step costs when ranks
+            wait for each other.
         imbalance: what the waiting costs: the cost of the slowest rank, summed over steps, over that of ranks which
             share each step evenly, less 1. Cost and speeds are the planner's: padded tokens unless it was told more.
         worst_imbalance: the same of the worst step.
@@ -79,7 +79,7 @@ class Summary:
     shapes: int
     largest_tokens: int
     largest_batch: int
-    step_tokens: float
+    slowest_tokens: float
     imbalance: float
     worst_imbalance: float
     dropped: int
@@ -104,7 +104,8 @@ class Summary:
 def summarise(plan: Plan) -> Summary:
     """Count everything; plans the next epoch for `batchmates_again`."""
     padded = plan.padded_tokens
-    real, squares = real_tokens(plan, plan.planner.lengths)
+    real = real_tokens(plan, plan.planner.lengths)
+    squares = float(squared_lengths(plan, plan.planner.lengths).sum())
     total = int(padded.sum())
     in_step = plan.world_size * plan.accumulate
     heaviest = int(plan.per_rank(padded).max(axis=1).sum())
@@ -119,7 +120,7 @@ def summarise(plan: Plan) -> Summary:
         shapes=len(shapes),
         largest_tokens=int(padded.max(initial=0)),
         largest_batch=int(padded.argmax()) if len(padded) else 0,
-        step_tokens=heaviest / max(plan.steps, 1),
+        slowest_tokens=heaviest / max(plan.steps, 1),
         imbalance=waiting[0],
         worst_imbalance=waiting[1],
         mixing=Mixing(
@@ -132,15 +133,25 @@ def summarise(plan: Plan) -> Summary:
     )
 
 
-def real_tokens(batches: Batches | PlanArrays, lengths: Lengths) -> tuple[npt.NDArray[np.uint64], float]:
-    """Return uint64[b], the tokens of each batch without padding, and the sum of the squares of all lengths used."""
+def real_tokens(batches: Batches | PlanArrays, lengths: Lengths) -> npt.NDArray[np.uint64]:
+    """Return uint64[b], the tokens of each batch without padding."""
     if batches.segments is None:
         return _core.real_tokens((batches.indices, batches.starts, batches.sizes), lengths)
-    used = (batches.segments[:, 1] - batches.segments[:, 0]).astype(np.uint64)
-    before = np.concatenate([np.zeros(1, np.uint64), np.cumsum(used)])
-    square = np.concatenate([[0.0], np.cumsum(used.astype(np.float64) ** 2)])
-    stops = batches.starts + batches.sizes
-    return before[stops] - before[batches.starts], float((square[stops] - square[batches.starts]).sum())
+    return per_batch(batches, np.diff(batches.segments, axis=1)[:, 0].astype(np.uint64))
+
+
+def squared_lengths(batches: Batches | PlanArrays, lengths: Lengths) -> npt.NDArray[np.float64]:
+    """Return float64[b], the sum of the squared lengths of each batch."""
+    if batches.segments is None:
+        return _core.squared_lengths((batches.indices, batches.starts, batches.sizes), lengths)
+    return per_batch(batches, np.diff(batches.segments, axis=1)[:, 0].astype(np.float64) ** 2)
+
+
+def per_batch(batches: Batches | PlanArrays, values: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """Return [b], the sum over each batch of a value of every entry of `batches.indices`."""
+    before = np.concatenate([np.zeros(1, values.dtype), np.cumsum(values)])
+    sums: npt.NDArray[Any] = before[batches.starts + batches.sizes] - before[batches.starts]
+    return sums
 
 
 def _waiting(plan: Plan) -> tuple[float, float]:

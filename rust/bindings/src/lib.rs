@@ -35,7 +35,7 @@ mod _core {
     #[pymodule_export]
     use crate::levels::{fill_from_lengths, fill_from_levels, fill_from_offsets, unset_bits};
     #[pymodule_export]
-    use crate::measure::{batchmates, in_running_order, real_tokens};
+    use crate::measure::{batchmates, in_running_order, real_tokens, squared_lengths};
     #[pymodule_export]
     use crate::pack::{PackedPlanner, Packer, pack_limited};
     #[pymodule_export]

@@ -27,17 +27,30 @@ macro_rules! with_batches {
     }};
 }
 
-/// Real tokens of every batch of the table (indices, starts, sizes), and the sum of the squared lengths.
+/// Real tokens of every batch of the table (indices, starts, sizes).
 #[pyfunction]
 pub(crate) fn real_tokens<'py>(
     py: Python<'py>,
     table: Table<'py>,
     lengths: Lengths<'py>,
-) -> PyResult<(Bound<'py, PyArray1<u64>>, f64)> {
-    let (tokens, squares) = with_batches!(table, batches => with_lengths!(&lengths, slice => enter(py, |interrupt| {
+) -> PyResult<Bound<'py, PyArray1<u64>>> {
+    let tokens = with_batches!(table, batches => with_lengths!(&lengths, slice => enter(py, |interrupt| {
         measure::real_tokens(batches, slice, interrupt)
     })))?;
-    Ok((tokens.into_pyarray(py), squares))
+    Ok(tokens.into_pyarray(py))
+}
+
+/// The sum of the squared lengths of every batch of the table.
+#[pyfunction]
+pub(crate) fn squared_lengths<'py>(
+    py: Python<'py>,
+    table: Table<'py>,
+    lengths: Lengths<'py>,
+) -> PyResult<Bound<'py, PyArray1<f64>>> {
+    let squares = with_batches!(table, batches => with_lengths!(&lengths, slice => enter(py, |interrupt| {
+        measure::squared_lengths(batches, slice, interrupt)
+    })))?;
+    Ok(squares.into_pyarray(py))
 }
 
 /// Of all pairs of samples that share a batch now: (how many share one in the next table too, how many there are).

@@ -27,7 +27,7 @@ impl<'a, I: Index> Batches<'a, I> {
     }
 }
 
-/// Real tokens of every batch, and the sum of the squared lengths of all samples used.
+/// Real tokens of every batch.
 ///
 /// # Errors
 /// Interrupted; a sample that `lengths` does not have.
@@ -35,22 +35,38 @@ pub fn real_tokens<L: Length, I: Index>(
     batches: Batches<'_, I>,
     lengths: &[L],
     interrupt: Interrupt<'_>,
-) -> Result<(Vec<u64>, f64)> {
-    let mut tokens = Vec::with_capacity(batches.sizes.len());
-    let (mut squares, mut seen) = (0.0, 0);
+) -> Result<Vec<u64>> {
+    sums(batches, lengths, interrupt, u64::from)
+}
+
+/// The sum of the squared lengths of every batch.
+///
+/// # Errors
+/// As [`real_tokens`].
+pub fn squared_lengths<L: Length, I: Index>(
+    batches: Batches<'_, I>,
+    lengths: &[L],
+    interrupt: Interrupt<'_>,
+) -> Result<Vec<f64>> {
+    sums(batches, lengths, interrupt, |length| f64::from(length) * f64::from(length))
+}
+
+/// The sum of a value of the lengths of every batch.
+fn sums<L: Length, I: Index, T: std::iter::Sum>(
+    batches: Batches<'_, I>,
+    lengths: &[L],
+    interrupt: Interrupt<'_>,
+    value: impl Fn(u32) -> T,
+) -> Result<Vec<T>> {
+    let mut made = Vec::with_capacity(batches.sizes.len());
+    let mut seen = 0;
     for batch in batches.iter() {
         let batch = batch?;
         pause(&mut seen, batch.len(), interrupt)?;
-        let (mut sum, mut square) = (0, 0);
-        for &sample in batch {
-            let length: u32 = (*lengths.get(sample.position()).ok_or_else(|| unknown(sample))?).into();
-            sum += u64::from(length);
-            square += u128::from(u64::from(length) * u64::from(length));
-        }
-        tokens.push(sum);
-        squares += square as f64;
+        let length = |&sample: &I| lengths.get(sample.position()).copied().ok_or_else(|| unknown(sample));
+        made.push(batch.iter().map(|sample| length(sample).map(|length| value(length.into()))).sum::<Result<T>>()?);
     }
-    Ok((tokens, squares))
+    Ok(made)
 }
 
 /// Of all pairs of samples that share a batch in `now`: how many share one in `next` too, and how many there are.
@@ -146,7 +162,8 @@ mod tests {
     #[test]
     fn tokens_and_running_order() {
         let batches = Batches::<u32> { indices: &[2, 0, 1], starts: &[1, 0], sizes: &[2, 1] };
-        assert_eq!(real_tokens(batches, &[5_u16, 6, 7], Interrupt::NEVER), Ok((vec![11, 7], 110.0)));
+        assert_eq!(real_tokens(batches, &[5_u16, 6, 7], Interrupt::NEVER), Ok(vec![11, 7]));
+        assert_eq!(squared_lengths(batches, &[5_u16, 6, 7], Interrupt::NEVER), Ok(vec![61.0, 49.0]));
         assert_eq!(in_running_order(batches, Interrupt::NEVER), Ok(vec![0, 1, 2]));
         assert!(real_tokens(batches, &[5_u16, 6], Interrupt::NEVER).is_err());
         assert!(in_running_order(Batches { starts: &[-1, 0], ..batches }, Interrupt::NEVER).is_err());

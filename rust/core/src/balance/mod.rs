@@ -70,13 +70,6 @@ pub fn balance(costs: &[u64], parts: usize, rule: Rule<'_>, interrupt: Interrupt
     Ok(collect(&items, parts, &part_of, lower_bound))
 }
 
-/// The items of `parts` parts of equal count, part after part, by longest processing time alone: for parts that need be
-/// near-equal but are many.
-pub(crate) fn stratify(costs: &[u64], parts: usize) -> Vec<u32> {
-    let items = Sorted::by_descending(costs);
-    collect(&items, parts, &lpt::assign(&items, parts, true), 0).indices
-}
-
 /// The part of each item, equally many in each, refined until the largest sum is within `tolerance` of the mean: for the
 /// few batches of one step.
 pub(crate) fn share(costs: &[u64], parts: usize, tolerance: f64) -> Result<Vec<u32>> {

@@ -1,18 +1,13 @@
 //! Which batches make a step.
 //!
-//! Stratified: with a token budget batches hold about equal tokens, so a step may draw them across all lengths. The
-//! deviation of a batch is what it adds to (tokens - mean length * samples) of its step: a step whose deviations add up to
-//! the mean of all steps has the mean length of the epoch. Longest processing time with equal counts makes it so, from the
-//! batches that deviate most (those of short samples, which have many) to those that hardly do; equal deviations come in
-//! random order. Drawing from strata of sorted batches, or spreading each bucket evenly over the epoch, leaves 2 to 15
-//! times the spread at 8 batches a step.
+//! Stratified: see [`super::stratify`].
 //!
 //! Windowed: batches in random order, sorted by cost inside windows of R steps; each step takes what stands together. In a
 //! window the largest costs of its steps exceed the means by at most (largest - smallest cost) in all, for the sum
 //! telescopes: hence a relative loss of at most (largest - smallest) / (R * mean).
 
+use super::stratify::stratified;
 use super::{Method, Ranks, Table};
-use crate::balance::stratify;
 use crate::rng::Key;
 use crate::shuffle::shuffle;
 
@@ -49,27 +44,6 @@ fn by_cost(table: Table<'_>, a: u32, b: u32) -> std::cmp::Ordering {
     })
 }
 
-fn stratified(table: Table<'_>, order: &[u32], step: usize) -> Vec<u32> {
-    let tokens: u64 = table.tokens.iter().sum();
-    let samples: u64 = table.sizes.iter().map(|&size| u64::from(size)).sum();
-    let mean = tokens as f64 / samples.max(1) as f64;
-    let deviations: Vec<f64> = order
-        .iter()
-        .map(|&batch| table.tokens[batch as usize] as f64 - mean * f64::from(table.sizes[batch as usize]))
-        .collect();
-    let (mut low, mut high) = (0.0_f64, 0.0_f64);
-    for &deviation in &deviations {
-        (low, high) = (low.min(deviation), high.max(deviation));
-    }
-    // What deviates most goes first.
-    let scale = if high > low { (1_u64 << 40) as f64 / (high - low) } else { 0.0 };
-    let costs: Vec<u64> = deviations
-        .iter()
-        .map(|&deviation| ((if -low > high { high - deviation } else { deviation - low }) * scale) as u64)
-        .collect();
-    stratify(&costs, (order.len() / step).max(1)).into_iter().map(|position| order[position as usize]).collect()
-}
-
 /// Batches of one padded length together, in groups of one a rank; what is left of each length comes last.
 fn together(table: Table<'_>, order: &[u32], world_size: usize) -> Vec<u32> {
     let mut sorted = order.to_vec();
@@ -87,7 +61,16 @@ fn together(table: Table<'_>, order: &[u32], world_size: usize) -> Vec<u32> {
 
 /// A uniformly random order of groups of `size`, which stay together.
 fn permute_groups(order: &mut Vec<u32>, size: usize, key: Key) {
-    let mut groups: Vec<usize> = (0..order.len() / size).collect();
+    let mut groups: Vec<u32> = (0..(order.len() / size) as u32).collect();
     shuffle(&mut groups, key);
-    *order = groups.into_iter().flat_map(|group| order[group * size..][..size].to_vec()).collect();
+    *order = in_order(order, size, &groups);
+}
+
+/// Groups of `size` in the given order.
+pub(super) fn in_order(batches: &[u32], size: usize, groups: &[u32]) -> Vec<u32> {
+    let mut ordered = Vec::with_capacity(batches.len());
+    for &group in groups {
+        ordered.extend_from_slice(&batches[group as usize * size..][..size]);
+    }
+    ordered
 }

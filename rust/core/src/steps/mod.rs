@@ -10,6 +10,7 @@ mod compose;
 mod deal;
 mod sequence;
 mod shapes;
+mod stratify;
 
 pub use shapes::{Shaped, of_one_shape};
 

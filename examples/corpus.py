@@ -2,7 +2,7 @@
 
 Each top-level function and class of the standard library's sources is a sample, tokenised with the cl100k vocabulary
 that ships inside the `bpe-openai` package. Tokens outside the `VOCABULARY - 1` most frequent become token 0, so that a
-model small enough for a CPU can learn something. Needs `pip install bpe-openai datasets`; nothing is downloaded.
+model small enough for a CPU can learn something. Nothing is downloaded.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def definitions() -> Iterator[str]:
                 yield "".join(lines[node.lineno - 1 : node.end_lineno])
 
 
-def write_corpus(folder: Path, *, max_length: int = 512) -> None:
+def write_corpus(folder: Path | str, *, max_length: int = 512) -> None:
     """Tokenise the corpus and save it to `folder` with `save_to_disk`; samples above `max_length` tokens are cut."""
     encode = bpe_openai.get_encoding("cl100k_base").encode_ordinary
     samples = [np.asarray(encode(text)[:max_length]) for text in definitions()]

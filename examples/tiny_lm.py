@@ -1,7 +1,4 @@
-"""A tiny language model and the corpus that it learns: what `train.py` and `fidelity.py` share.
-
-pip install lengthwise[torch] datasets bpe-openai
-"""
+"""A tiny language model and the corpus that it learns: what `train.py` and `fidelity.py` share."""
 
 from __future__ import annotations
 

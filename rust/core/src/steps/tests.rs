@@ -213,7 +213,7 @@ fn neighbouring_steps_do_not_correlate() {
             let product: f64 = a.iter().zip(b).map(|(x, y)| (x - mean_a) * (y - mean_b)).sum();
             let square = |values: &[f64], mean: f64| values.iter().map(|x| (x - mean).powi(2)).sum::<f64>();
             let correlation = product / (square(a, mean_a) * square(b, mean_b)).sqrt();
-            let bound = (0.1 / (steps as f64).sqrt()).max(0.01);
+            let bound = (0.05 / (steps as f64).sqrt()).max(0.01);
             assert!(correlation.abs() < bound + 1e-9, "{method:?} of {steps}: {correlation}");
         }
     }

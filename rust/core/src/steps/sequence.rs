@@ -2,8 +2,8 @@
 //!
 //! Of S steps in random order the lag-1 correlation is about normal with deviation 1 / sqrt(S): 0.016 for 4,000 steps.
 //! Orders are drawn until it is below 0.01 in magnitude, which is a uniform draw among such orders; or below a twentieth
-//! of that deviation, where steps are fewer than 25: one draw in 25 is. After 64 draws (where a handful of steps stand out
-//! from all others) the best of them is taken. Cost: some nanoseconds a step and draw, less than 3 draws above 4,000 steps.
+//! of that deviation, where steps are fewer than 25: one draw in 25 is. After 64 draws, more
+//! where steps are few (a handful of steps may stand out from all others), the best of them is taken. Cost: some nanoseconds a step and draw, less than 3 draws above 4,000 steps.
 
 use super::Table;
 use super::compose::in_order;
@@ -14,6 +14,8 @@ use crate::shuffle::shuffle;
 const BOUND: f64 = 0.01;
 const DEVIATIONS: f64 = 0.05;
 const DRAWS: u64 = 64;
+/// Few steps get so many draws that they cost as much as 64 of 256 steps.
+const STEPS_DRAWN: u64 = 64 * 256;
 
 /// Put the steps of `order` in random order; with `longest_first` the one with the longest batch stays in front.
 pub(super) fn uncorrelated(table: Table<'_>, order: &mut Vec<u32>, step: usize, longest_first: bool, key: Key) {
@@ -29,7 +31,7 @@ pub(super) fn uncorrelated(table: Table<'_>, order: &mut Vec<u32>, step: usize, 
     }
     let bound = BOUND.max(DEVIATIONS / (means.len() as f64).sqrt());
     let (mut least, mut best) = (f64::INFINITY, Vec::new());
-    for draw in 0..DRAWS {
+    for draw in 0..DRAWS.max(STEPS_DRAWN / means.len().max(1) as u64) {
         shuffle(&mut sequence[fixed..], key.child(draw));
         let correlation = neighbours(&means, &sequence).abs();
         if correlation < least {

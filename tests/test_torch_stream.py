@@ -301,6 +301,8 @@ def test_misuse_is_refused() -> None:
         list(packs(layout=lw.Packed(40)))
     with pytest.raises(lw.LengthwiseError, match='method="optimal" needs every length beforehand'):
         packs(layout=lw.Packed(100, method="optimal"))
+    with pytest.raises(lw.LengthwiseError, match="limits and groups are given for each sample beforehand"):
+        packs(layout=lw.Packed(100, groups=[0] * 300))
     with pytest.raises(lw.LengthwiseError, match='overlong="alone" would exceed the capacity'):
         packs(overlong="alone")
     with pytest.raises(lw.LengthwiseError, match="window is 20000"):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 import lightning
@@ -92,6 +93,36 @@ def test_a_resumed_run_sees_what_an_uninterrupted_one_does(workers: int, tmp_pat
             trainer(callbacks=[KillAt(stop, tmp_path / "last.ckpt")]).fit(first, data(workers))
         trainer().fit(rest, data(workers), ckpt_path=tmp_path / "last.ckpt", weights_only=False)
         assert first.rows + rest.rows == whole.rows
+
+
+@pytest.mark.parametrize(("worlds", "part"), [((2, 1), 0.4), ((1, 2), 0.7), ((2, 3), 1.4), ((3, 1), 1.0)])
+@pytest.mark.parametrize("accumulation", [1, 2])
+def test_another_number_of_processes_goes_on(
+    worlds: tuple[int, int], part: float, accumulation: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each rank in turn, as it would run beside the others."""
+    counted: Counter[int] = Counter()
+    steps: list[int] = []
+    for number, world in enumerate(worlds):
+        counts = set()
+        monkeypatch.setattr(lightning.Trainer, "world_size", world)
+        for rank in range(world):
+            monkeypatch.setattr(lightning.Trainer, "global_rank", rank)
+            module = PlannedDataModule(ROWS, PLANNER.replace(world_size=world), collate_fn=torch.tensor)
+            model, path = Model(), tmp_path / "last.ckpt"
+            options: dict[str, Any] = {"accumulate_grad_batches": accumulation}
+            if number == 0:
+                length = max(len(PLANNER.replace(world_size=world).plan(epoch)) for epoch in range(3)) // world
+                stop = int(part * length) if accumulation == 1 else int(part * -(-length // 2))
+                with pytest.raises(KilledError):
+                    trainer(callbacks=[KillAt(stop, path)], **options).fit(model, module)
+            else:
+                trainer(**options).fit(model, module, ckpt_path=path, weights_only=False)
+            counts.add(len(model.rows))
+            counted += Counter(row for batch in model.rows for row in batch)
+        steps += counts
+    assert len(steps) == 2, "every rank ran as many batches"
+    assert counted == dict.fromkeys(ROWS, 3)
 
 
 def test_the_trainer_leaves_the_loader_alone() -> None:

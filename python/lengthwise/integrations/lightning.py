@@ -2,7 +2,8 @@
 
 The Trainer puts a distributed sampler into every `DataLoader`, which no batch sampler survives; it leaves other loaders
 alone and saves those that have a state. `Resumable` is one of these. The Trainer sets the epoch on
-`batch_sampler.sampler` after it has made the iterator: a sampler that reads its epoch at the first batch is in time.
+`batch_sampler.sampler` after it has made the iterator: a sampler that reads its epoch at the first batch is in time. It
+counts the batches of an epoch by itself; on another number of processes the data module puts its count right.
 
 Fabric sets the epoch to the number of times that a loader was iterated, which is wrong after a resume.
 """
@@ -15,6 +16,7 @@ from lightning.pytorch import LightningDataModule
 from torch.utils.data import DataLoader
 
 from lengthwise import LengthwiseError
+from lengthwise.torch.counted import CountedSampler
 from lengthwise.torch.resumable import Resumable
 from lengthwise.torch.sampler import BatchSampler
 
@@ -50,6 +52,16 @@ class PlannedDataModule(LightningDataModule):
         self.dataset = dataset
         self.planner = planner
         self.loader_options = {"collate_fn": collate_fn, **loader_options}
+        self._loader: Resumable | None = None
+        self._saved: dict[str, Any] | None = None
+
+    def state_dict(self) -> dict[str, Any]:
+        """Return where the batches stand, for the checkpoint."""
+        return {} if self._loader is None else {"data": self._loader.state_dict()}
+
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
+        """Keep where they stood until the loader is made."""
+        self._saved = state_dict.get("data")
 
     def train_dataloader(self) -> Resumable:
         """Return the loader of this process."""
@@ -60,9 +72,31 @@ class PlannedDataModule(LightningDataModule):
                 f"planner has world_size={self.planner.world_size}, but {world_size} processes train; "
                 f"write Planner(..., world_size={world_size})"
             )
-        epochs = trainer.max_epochs if trainer.max_epochs and trainer.max_epochs > 0 else None
-        sampler = BatchSampler(self.planner, rank=trainer.global_rank, epochs=epochs)
-        return Resumable(DataLoader(self.dataset, batch_sampler=sampler, **self.loader_options))
+        if trainer.max_epochs and trainer.max_epochs > 0:
+            sampler: BatchSampler = self._counted(trainer, trainer.max_epochs)
+        else:
+            sampler = BatchSampler(self.planner, rank=trainer.global_rank)
+        self._loader = Resumable(DataLoader(self.dataset, batch_sampler=sampler, **self.loader_options))
+        return self._loader
+
+    def _counted(self, trainer: Any, epochs: int) -> CountedSampler:
+        """Return a sampler of epochs of one length, and tell the Trainer how many batches of this one are done."""
+        sampler = CountedSampler(self.planner, rank=trainer.global_rank, epochs=epochs)
+        if self._saved is None or self._saved["epoch"] >= epochs:
+            return sampler
+        saved, self._saved = self._saved, None
+        sampler.resume(saved, trainer.accumulate_grad_batches)
+        ended = saved["epoch"] > trainer.current_epoch
+        counts = trainer.fit_loop.epoch_loop.batch_progress.current
+        more = (len(sampler) if ended else sampler.skipped) - counts.ready
+        for name in (
+            "ready",
+            "started",
+            "processed",
+            "completed",
+        ):  # the last may be one behind, if saved by a callback
+            setattr(counts, name, getattr(counts, name) + more)
+        return sampler
 
 
 def setup(fabric: Fabric, loader: DataLoader[Any]) -> Resumable:

@@ -29,11 +29,12 @@ from transformers.trainer_utils import PREFIX_CHECKPOINT_DIR, seed_worker
 
 from lengthwise import LengthwiseError
 from lengthwise.integrations.accelerate import check_options, deal_once
-from lengthwise.torch.sampler import BatchSampler, scale_budget
+from lengthwise.torch.counted import CountedSampler
+from lengthwise.torch.sampler import scale_budget
 from lengthwise.torch.segmented import Segmented
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
     from torch.utils.data import DataLoader
     from transformers import Trainer
@@ -74,29 +75,15 @@ class _WriteState(TrainerCallback):
             (folder / STATE).write_text(json.dumps({**position, "global_step": state.global_step}))
 
 
-class _TrainerSampler(BatchSampler):
-    """Goes on at a state in the terms of the Trainer, which runs `len()` batches an epoch, and skips the first ones."""
+class _TrainerSampler(CountedSampler):
+    """Yields placeholders for the batches that the Trainer skips when it resumes."""
 
-    #: Batches that the Trainer skips in the epoch that it resumes, and that epoch.
-    skipped = 0
-    resumed: int | None = None
-    _resumed_target = 0
     _placeholders = 0
 
-    def resume(self, state: dict[str, Any], accumulate: int) -> None:
+    def resume(self, state: Mapping[str, Any], accumulate: int) -> None:
         """Go on at `state`; the Trainer skips whole steps, of `accumulate` batches."""
-        self.load_state_dict(state)
-        self._target = max(self._at_least(), self.remaining * self.world_size)
-        self.skipped = (len(self) - self.remaining) // accumulate * accumulate
-        self._resumed_target = state["dealt"] + (len(self) - self.skipped) * self.world_size
-        self.resumed = self.epoch
+        super().resume(state, accumulate)
         self._placeholders = self.skipped
-
-    def __len__(self) -> int:
-        return self._at_least(every=True) // self.world_size
-
-    def _at_least(self, *, every: bool = False) -> int:
-        return self._resumed_target if self.epoch == self.resumed and not every else super()._at_least()
 
     def _batches(self, running: Any) -> Iterator[list[Any]]:
         placeholders, self._placeholders = self._placeholders, 0

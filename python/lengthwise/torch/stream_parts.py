@@ -104,6 +104,10 @@ class OpenPacks:
                 f'method="{layout.method}" needs every length beforehand, but a stream is packed by '
                 '"sum_of_squares"; leave method out'
             )
+        if layout.limits or layout.groups is not None:
+            raise LengthwiseError(
+                "limits and groups are given for each sample beforehand, but a stream has none to count"
+            )
         if overlong == "alone":
             raise LengthwiseError('overlong="alone" would exceed the capacity of a pack; use "split" or "truncate"')
         as_integer(window, "window", 1, 16_384, "it is the number of packs that are open at a time")

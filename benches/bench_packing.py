@@ -100,6 +100,27 @@ def test_best_fit(benchmark: Any, name: str, samples: int) -> None:
     benchmark.pedantic(pack, (lengths, CAPACITY), rounds=5 if name == "lengthwise" else 1, warmup_rounds=1)
 
 
+def test_trl_at_full_size(benchmark: Any) -> None:
+    """TRL's assignment alone, once: a table of one-byte tokens, and no dataset written to disk."""
+    pa, data_utils = import_module("pyarrow"), pytest.importorskip("trl.data_utils")
+    lengths = shuffled_story(902_087)
+    benchmark.group = f"pack {lengths.size:,} samples"
+    marks = (np.arange(lengths.size) % 251).astype(np.uint8)
+    offsets = pa.array(np.concatenate([[0], np.cumsum(lengths, dtype=np.int64)]).astype(np.int32))
+    table = pa.table({"input_ids": pa.ListArray.from_arrays(offsets, pa.array(np.repeat(marks, lengths)))})
+    assign = data_utils._pack_bfd  # noqa: SLF001
+    packed = benchmark.pedantic(assign, (table, CAPACITY), rounds=1)
+    column = packed["seq_lengths"].combine_chunks()
+    parts, tokens = column.flatten().to_numpy(), packed["input_ids"].combine_chunks().flatten().to_numpy()
+    # Samples of one length and mark are interchangeable: name them in order.
+    found = np.argsort(parts.astype(np.int64) << 8 | tokens[np.cumsum(parts, dtype=np.int64) - parts], kind="stable")
+    named = np.empty(lengths.size, np.int64)
+    named[found] = np.argsort(lengths.astype(np.int64) << 8 | marks, kind="stable")
+    assert np.array_equal(lengths[named], parts)
+    stops = column.offsets.to_numpy()
+    benchmark.extra_info["packs"] = check([named[a:b] for a, b in pairwise(stops)], lengths, CAPACITY)
+
+
 @pytest.mark.parametrize(("samples", "capacity"), [(10_000_000, 8192), (100_000_000, 8192), (1_000_000, 131_072)])
 def test_sizes(benchmark: Any, samples: int, capacity: int) -> None:
     """Many samples, and many distinct lengths."""

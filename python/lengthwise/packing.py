@@ -152,7 +152,9 @@ def pack(
           varies too: see `StreamPacker`; 256 packs are open at a time. A quarter of a microsecond a sample.
         - `"concat"`: one stream of all samples, cut every `capacity` tokens: a baseline to compare with. It keeps no
           other limit, cuts a sample at nearly every end of a pack, and always gives segments.
-        - `"auto"`: best fit, and `"optimal"` where the bound leaves more than 0.1 % to gain.
+        - `"auto"`: best fit; where the bound leaves more than 0.1 % to gain, Sum of Squares in one random order with
+          1,024 open packs (the story: 0.03 % instead of 0.15 % above the bound, in a third of a second); where that is
+          not enough, `"optimal"`.
 
     Args:
         lengths: integers[n], in tokens, fewer than 2**32 - 1 samples. Samples of length 0 are allowed: they occupy

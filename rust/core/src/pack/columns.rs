@@ -29,7 +29,8 @@ pub(super) struct Relaxed {
 pub(crate) struct Work(pub(crate) u64);
 
 impl Work {
-    fn spend(&mut self, steps: u64) -> bool {
+    /// Take so many steps; whether any are left then.
+    pub(super) fn spend(&mut self, steps: u64) -> bool {
         self.0 = self.0.saturating_sub(steps);
         self.0 > 0
     }

@@ -68,6 +68,11 @@ impl Recipe {
         self.packs.iter().map(|&(_, packs)| u64::from(packs)).sum()
     }
 
+    /// The one with fewer packs; of equals this.
+    pub(crate) fn fewer(self, other: Self) -> Self {
+        if other.len() < self.len() { other } else { self }
+    }
+
     /// (class, times) of `content` in the order in which they were added, into `into`.
     pub(crate) fn read(&self, content: Content, into: &mut Vec<(u32, u32)>) {
         into.clear();

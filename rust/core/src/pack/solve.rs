@@ -6,7 +6,7 @@ use super::classes::{Classes, Sorted};
 use super::columns::Work;
 use super::emit::{Rows, emit};
 use super::first_fit::first_fit;
-use super::in_order::{concat, sum_of_squares};
+use super::in_order::{concat, spread, sum_of_squares};
 use super::next_fit::next_fit;
 use super::optimal::improve;
 use super::recipe::Recipe;
@@ -23,9 +23,10 @@ pub enum Method {
     FirstFit,
     /// Best fit decreasing, the textbook's; with a cap on samples, worst fit where that needs fewer packs.
     BestFit,
-    /// Column generation from the best fit on, under a limit of work; never worse.
+    /// The better of best fit and Sum of Squares, and column generation from there on, under a limit of work.
     Optimal,
-    /// Best fit, and column generation where the bound leaves more than 0.1 % to gain.
+    /// Best fit; where the bound leaves more than 0.1 % to gain, Sum of Squares in a random order, and then column
+    /// generation.
     Auto,
     /// Sum of Squares in the order of the samples, or in a random one.
     SumOfSquares,
@@ -272,12 +273,16 @@ fn decide(
         Method::FirstFit => Ok((first_fit(classes, capacity, cap, interrupt)?, bound)),
         Method::BestFit => Ok((quick(classes, capacity, cap, bound, interrupt)?, bound)),
         Method::Optimal | Method::Auto => {
-            let recipe = quick(classes, capacity, cap, bound, interrupt)?;
             let allowed = if options.method == Method::Auto { bound + bound / CONTENT } else { bound };
+            let (mut recipe, mut work) = (quick(classes, capacity, cap, bound, interrupt)?, Work(options.work));
+            if recipe.len() > allowed {
+                let spread = spread(classes, capacity, cap, &mut work, interrupt)?;
+                recipe = spread.into_iter().fold(recipe, Recipe::fewer);
+            }
             if recipe.len() <= allowed {
                 return Ok((recipe, bound));
             }
-            improve(recipe, bound, classes, capacity, cap, Work(options.work), interrupt)
+            improve(recipe, bound, classes, capacity, cap, work, interrupt)
         }
     }
 }

@@ -202,9 +202,10 @@ impl StreamPacker {
         }
         self.levels.enter(pack.fill);
         self.settle(place, pack);
-        if self.open.len() > self.options.open_packs as usize
-            && let Some(fullest) = self.open.pop()
-        {
+        if self.open.len() <= self.options.open_packs as usize {
+            return;
+        }
+        if let Some(fullest) = self.open.pop() {
             self.levels.leave(fullest.fill);
             self.close(fullest.slot, closed);
         }

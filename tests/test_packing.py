@@ -138,6 +138,9 @@ def test_story(story: npt.NDArray[np.uint16]) -> None:
     assert len(packs) == 231_837
     assert packs.lower_bound >= 231_498
     assert len(lw.pack(story, 8192, method="first_fit")) == 231_837
+    auto = lw.pack(story, 8192, method="auto")
+    check(auto, story)
+    assert auto.gap < 0.0005
 
 
 @pytest.mark.parametrize(("max_samples", "over"), [(3, 0.002), (4, 0.04), (8, 0.03)])

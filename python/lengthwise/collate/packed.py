@@ -8,11 +8,14 @@ for everything else (`lengthwise.collate.slots`). Cost: about 1 ns a token for e
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
+from lengthwise._arrays import MAX_LENGTH
 from lengthwise._core import LengthwiseError
+from lengthwise._integers import as_integer
 from lengthwise.collate.arrays import Arrays
 from lengthwise.collate.fields import IGNORE, cast_into, check_fits, check_pad, default_dtype, labels_of, pad_value
 from lengthwise.collate.rows import Ragged, check_same_lengths, field_names, read_rows
@@ -40,6 +43,7 @@ EMIT: Final[Mapping[str, tuple[str, ...]]] = {
 }
 
 
+@dataclass(eq=False)
 class PackedCollator:
     """Lay rows end to end in one row of T tokens, and say where each begins.
 
@@ -79,34 +83,27 @@ class PackedCollator:
         (array([[0, 1, 2, 0, 1, 0, 1, 2]]), array([0, 3, 5, 8], dtype=int32), 3)
     """
 
-    def __init__(
-        self,
-        pad: float | Mapping[str, float] = 0,
-        *,
-        emit: str | Sequence[str] = "transformers",
-        multiple_of: int = 1,
-        capacity: int | None = None,
-        max_samples: int | None = None,
-        position_start: int | str = 0,
-        labels: bool = True,
-        batch_dim: bool = True,
-        dtypes: Mapping[str, npt.DTypeLike] | None = None,
-        reuse: bool = False,
-    ) -> None:
-        for name, value in {"multiple_of": multiple_of, "capacity": capacity, "max_samples": max_samples}.items():
-            whole = isinstance(value, (int, np.integer)) and not isinstance(value, bool)
-            if not (whole and value >= 1) and not (value is None and name != "multiple_of"):  # type: ignore[operator]
-                raise LengthwiseError(f"{name} is {value!r}, but must be an integer of at least 1")
-        self.pad = dict(pad) if isinstance(pad, Mapping) else pad
-        self.emit = _names(emit)
-        self.multiple_of = int(multiple_of)
-        self.capacity = capacity
-        self.max_samples = max_samples
-        self.position_start = position_start
-        self.labels = labels
-        self.batch_dim = batch_dim
-        self.dtypes = {name: np.dtype(dtype) for name, dtype in (dtypes or {}).items()}
-        self._arrays = Arrays(reuse=reuse)
+    pad: float | Mapping[str, float] = 0
+    _: KW_ONLY
+    emit: str | Sequence[str] = "transformers"
+    multiple_of: int = 1
+    capacity: int | None = None
+    max_samples: int | None = None
+    position_start: int | str = 0
+    labels: bool = True
+    batch_dim: bool = True
+    dtypes: Mapping[str, npt.DTypeLike] | None = None
+    reuse: bool = False
+
+    def __post_init__(self) -> None:
+        for name in ("multiple_of", "capacity", "max_samples"):
+            value = getattr(self, name)
+            if name == "multiple_of" or value is not None:
+                setattr(self, name, as_integer(value, name, 1, MAX_LENGTH))
+        self.pad = dict(self.pad) if isinstance(self.pad, Mapping) else self.pad
+        self._emitted = _names(self.emit)
+        self._dtypes = {name: np.dtype(dtype) for name, dtype in (self.dtypes or {}).items()}
+        self._arrays = Arrays(reuse=self.reuse)
 
     def __call__(self, rows: Any) -> dict[str, Any]:
         """Collate one pack.
@@ -132,7 +129,7 @@ class PackedCollator:
         batch = {name: self._row(name, column, slots) for name, column in columns.items() if self._taken(name)}
         if "labels" in batch and batch["labels"].shape[-1] == slots.total:
             batch["labels"][..., slots.starts] = IGNORE
-        for name in self.emit:
+        for name in self._emitted:
             value = QUANTITIES[name](slots, batch)
             over_tokens = isinstance(value, np.ndarray) and value.size == slots.total and not name.startswith("cu_")
             batch[name] = value.reshape(1, -1) if over_tokens and self.batch_dim else value
@@ -163,7 +160,7 @@ class PackedCollator:
         return column.values.astype(np.int64)
 
     def _row(self, name: str, column: Ragged, slots: Slots) -> Array:
-        dtype = self.dtypes.get(name, default_dtype(column.values.dtype))
+        dtype = self._dtypes.get(name, default_dtype(column.values.dtype))
         if column.offsets is None:
             target = self._arrays.empty(name, (column.values.size,), dtype)
             cast_into(target, column.values, name, None)

@@ -8,11 +8,14 @@ rectangle (about 0.3 ns a padded token and field) and half a microsecond a row.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import KW_ONLY, dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
+from lengthwise._arrays import MAX_LENGTH
 from lengthwise._core import LengthwiseError
+from lengthwise._integers import as_integer
 from lengthwise.collate.arrays import Arrays
 from lengthwise.collate.fields import cast_into, check_fits, check_pad, default_dtype, labels_of, pad_value
 from lengthwise.collate.rows import Ragged, check_same_lengths, field_names, read_rows
@@ -23,6 +26,7 @@ if TYPE_CHECKING:
     Array = npt.NDArray[Any]
 
 
+@dataclass(eq=False)
 class PaddedCollator:
     """Turn rows of different lengths into [b, L] arrays, with attention mask and labels.
 
@@ -58,30 +62,24 @@ class PaddedCollator:
         array([3, 1])
     """
 
-    def __init__(
-        self,
-        pad: float | Mapping[str, float] = 0,
-        *,
-        side: Literal["right", "left"] = "right",
-        multiple_of: int = 1,
-        boundaries: npt.ArrayLike | None = None,
-        attention_mask: bool = True,
-        labels: bool = True,
-        dtypes: Mapping[str, npt.DTypeLike] | None = None,
-        reuse: bool = False,
-    ) -> None:
-        if side not in ("right", "left"):
-            raise LengthwiseError(f"side is {side!r}, but must be 'right' or 'left'")
-        if isinstance(multiple_of, bool) or not isinstance(multiple_of, (int, np.integer)) or multiple_of < 1:
-            raise LengthwiseError(f"multiple_of is {multiple_of!r}, but must be an integer of at least 1")
-        self.pad = dict(pad) if isinstance(pad, Mapping) else pad
-        self.side = side
-        self.multiple_of = int(multiple_of)
-        self.boundaries = None if boundaries is None else _ascending(boundaries)
-        self.attention_mask = attention_mask
-        self.labels = labels
-        self.dtypes = {name: np.dtype(dtype) for name, dtype in (dtypes or {}).items()}
-        self._arrays = Arrays(reuse=reuse)
+    pad: float | Mapping[str, float] = 0
+    _: KW_ONLY
+    side: Literal["right", "left"] = "right"
+    multiple_of: int = 1
+    boundaries: npt.ArrayLike | None = None
+    attention_mask: bool = True
+    labels: bool = True
+    dtypes: Mapping[str, npt.DTypeLike] | None = None
+    reuse: bool = False
+
+    def __post_init__(self) -> None:
+        if self.side not in ("right", "left"):
+            raise LengthwiseError(f"side is {self.side!r}, but must be 'right' or 'left'")
+        self.multiple_of = as_integer(self.multiple_of, "multiple_of", 1, MAX_LENGTH)
+        self.pad = dict(self.pad) if isinstance(self.pad, Mapping) else self.pad
+        self._bounds = None if self.boundaries is None else _ascending(self.boundaries)
+        self._dtypes = {name: np.dtype(dtype) for name, dtype in (self.dtypes or {}).items()}
+        self._arrays = Arrays(reuse=self.reuse)
 
     def __call__(self, rows: Any, *, length: int | None = None) -> dict[str, Any]:
         """Collate one batch.
@@ -123,20 +121,20 @@ class PaddedCollator:
         longest = max(int(lengths[row]), 1)  # a sample without tokens still has a row
         limit, limit_name = length, "length"
         if length is None:
-            if self.boundaries is None:
+            if self._bounds is None:
                 return -(-longest // self.multiple_of) * self.multiple_of
-            limit, limit_name = int(self.boundaries[-1]), "the last boundary"
+            limit, limit_name = int(self._bounds[-1]), "the last boundary"
         if longest > limit:  # type: ignore[operator]
             raise LengthwiseError(
                 f"rows[{row}] is {longest} tokens, but {limit_name} is {limit}; plan with these lengths, or cut the row"
             )
         if length is not None:
             return int(length)
-        bound = int(self.boundaries[np.searchsorted(self.boundaries, longest)])  # type: ignore[index, arg-type]
+        bound = int(self._bounds[np.searchsorted(self._bounds, longest)])  # type: ignore[index, arg-type]
         return -(-bound // self.multiple_of) * self.multiple_of
 
     def _rectangle(self, name: str, column: Ragged, width: int) -> Array:
-        dtype = self.dtypes.get(name, default_dtype(column.values.dtype))
+        dtype = self._dtypes.get(name, default_dtype(column.values.dtype))
         if column.offsets is None:
             target = self._arrays.empty(name, (column.values.size,), dtype)
             cast_into(target, column.values, name, None)
@@ -148,7 +146,7 @@ class PaddedCollator:
         return target
 
     def _mask(self, offsets: npt.NDArray[np.int64], width: int) -> Array:
-        dtype = self.dtypes.get("attention_mask", np.dtype(np.int64))
+        dtype = self._dtypes.get("attention_mask", np.dtype(np.int64))
         target = self._arrays.empty("attention_mask", (offsets.size - 1, width), dtype)
         lengths, positions = np.diff(offsets)[:, None], np.arange(width)
         if self.side == "left":

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal, TypedDict, Unpack
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
@@ -11,35 +12,7 @@ from lengthwise import LengthwiseError, collate
 from lengthwise.collate.arrays import Arrays
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
     import numpy.typing as npt
-
-
-class PackedOptions(TypedDict, total=False):
-    """The options of `lengthwise.collate.PackedCollator`."""
-
-    emit: str | Sequence[str]
-    multiple_of: int
-    capacity: int | None
-    max_samples: int | None
-    position_start: int | str
-    labels: bool
-    batch_dim: bool
-    dtypes: Mapping[str, npt.DTypeLike] | None
-    reuse: bool
-
-
-class PaddedOptions(TypedDict, total=False):
-    """The options of `lengthwise.collate.PaddedCollator`."""
-
-    side: Literal["right", "left"]
-    multiple_of: int
-    boundaries: npt.ArrayLike | None
-    attention_mask: bool
-    labels: bool
-    dtypes: Mapping[str, npt.DTypeLike] | None
-    reuse: bool
 
 
 class PinnedArrays(Arrays):
@@ -56,6 +29,7 @@ class PinnedArrays(Arrays):
         return array
 
 
+@dataclass(eq=False)
 class PaddedCollator(collate.PaddedCollator):
     """`lengthwise.collate.PaddedCollator` that returns tensors: the `collate_fn` of a `DataLoader`.
 
@@ -73,18 +47,19 @@ class PaddedCollator(collate.PaddedCollator):
                 [7, 0]])
     """
 
-    def __init__(
-        self, pad: float | Mapping[str, float] = 0, *, pin_memory: bool = False, **options: Unpack[PaddedOptions]
-    ) -> None:
-        super().__init__(pad, **options)
-        if pin_memory:
-            self._arrays = PinnedArrays(reuse=options.get("reuse", False))
+    pin_memory: bool = field(default=False, kw_only=True)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.pin_memory:
+            self._arrays = PinnedArrays(reuse=self.reuse)
 
     def __call__(self, rows: Any, *, length: int | None = None) -> dict[str, Any]:
         """Collate one batch; see `lengthwise.collate.PaddedCollator.__call__`."""
         return as_tensors(super().__call__(rows, length=length))
 
 
+@dataclass(eq=False)
 class PackedCollator(collate.PackedCollator):
     """`lengthwise.collate.PackedCollator` that returns tensors: the `collate_fn` of a `DataLoader`.
 
@@ -101,12 +76,12 @@ class PackedCollator(collate.PackedCollator):
         (tensor([[5, 6, 7]]), tensor([0, 2, 3], dtype=torch.int32), 2)
     """
 
-    def __init__(
-        self, pad: float | Mapping[str, float] = 0, *, pin_memory: bool = False, **options: Unpack[PackedOptions]
-    ) -> None:
-        super().__init__(pad, **options)
-        if pin_memory:
-            self._arrays = PinnedArrays(reuse=options.get("reuse", False))
+    pin_memory: bool = field(default=False, kw_only=True)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.pin_memory:
+            self._arrays = PinnedArrays(reuse=self.reuse)
 
     def __call__(self, rows: Any) -> dict[str, Any]:
         """Collate one pack; see `lengthwise.collate.PackedCollator.__call__`."""

@@ -236,3 +236,13 @@ def test_bad_options_are_named(options: dict[str, Any], message: str) -> None:
 
 def test_every_preset_names_known_quantities() -> None:
     assert {name for names in EMIT.values() for name in names} <= set(QUANTITIES)
+
+
+def test_reuse_writes_packs_into_the_same_memory() -> None:
+    rows: Rows = [{"input_ids": [1, 2, 3]}, {"input_ids": [4, 5]}]
+    collator = PackedCollator(reuse=True)
+    first = collator(rows)
+    before = {name: first[name].data_ptr() for name in ("input_ids", "labels")}
+    second = collator(rows[1:])
+    assert second["input_ids"].tolist() == [[4, 5]]
+    assert {name: second[name].data_ptr() for name in before} == before

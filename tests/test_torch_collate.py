@@ -78,3 +78,16 @@ def test_positions_of_split_samples_continue_or_restart(*, continued: bool) -> N
         assert same if continued else restarts
         tokens += batch["input_ids"].numel()
     assert tokens == sum(lengths)
+
+
+def test_the_wrappers_take_every_option_of_the_numpy_collators() -> None:
+    from dataclasses import fields
+
+    from lengthwise.torch import PackedCollator
+
+    for wrapper, plain in ((PaddedCollator, collate.PaddedCollator), (PackedCollator, collate.PackedCollator)):
+        assert {field.name for field in fields(wrapper)} == {field.name for field in fields(plain)} | {"pin_memory"}
+    with pytest.raises(TypeError, match="unexpected keyword argument 'capcity'"):
+        PackedCollator(capcity=8)  # type: ignore[call-arg]
+    reused = PackedCollator(reuse=True)
+    assert reused(ROWS)["input_ids"].data_ptr() == reused(ROWS[:1])["input_ids"].data_ptr()

@@ -127,9 +127,9 @@ class Steps:
             seed=seed,
             epoch=epoch,
         )
-        return arrays._replace(
-            starts=arrays.starts[order], sizes=arrays.sizes[order], padded_lengths=arrays.padded_lengths[order]
-        )
+        order = order.astype(np.intp)  # once, not for each column
+        columns = ("starts", "sizes", "padded_lengths")
+        return arrays._replace(**{name: getattr(arrays, name).take(order) for name in columns})
 
     def _of_one_shape(self, arrays: PlanArrays, layout: Layout, remainder: str) -> PlanArrays:
         multiple = layout.config.get("samples_multiple_of", 1)

@@ -4,7 +4,8 @@
 //! should look like all samples, and no step should tell what the next one is like. Method: batches are composed into
 //! steps ([`compose`]: stratified, by windows of equal cost, of one shape, or as they come), the steps are put in a random
 //! order whose neighbours do not correlate ([`sequence`]), and the batches of each step are dealt to its ranks
-//! ([`deal`]). It works on the table of batches alone. Cost: O(b log b) for b batches, about 0.2 us a batch.
+//! ([`deal`]). It works on the table of batches alone. Cost: O(b) for b batches, 30 ns each; by windows
+//! O(b log b), 60 ns.
 
 mod compose;
 mod deal;

@@ -8,7 +8,7 @@ RUST_SOURCES := Cargo.toml Cargo.lock $(shell find rust -name '*.rs' -o -name Ca
 PYTHON_SOURCES := pyproject.toml README.md $(shell find python -name '*.py' -o -name '*.pyi' -o -name py.typed -o -name '*.json' -o -name '*.j2' -o -name '*.css' -o -name '*.js')
 
 .DEFAULT_GOAL := help
-.PHONY: help demo build test test-rust test-python lint format docs bench wheel develop clean check-tools
+.PHONY: help demo build test test-rust test-python lint format docs bench fuzz wheel develop clean check-tools
 
 help: ## List the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -48,6 +48,10 @@ bench: $(VENV)/.built $(VENV)/.tools ## Run the benchmarks: ours against twins a
 	$(PIP) install -c $(LOCK) --group bench
 	$(BIN)/python -m pytest benches --benchmark-enable --benchmark-only -p no:cacheprovider
 
+fuzz: ## Search the core for broken promises, a minute a target; needs a nightly toolchain and `cargo install cargo-fuzz`
+	cargo +nightly fuzz run plan -- -max_total_time=60
+	cargo +nightly fuzz run boundaries -- -max_total_time=60
+
 wheel: $(VENV)/.built ## Install the wheel in a clean venv in another folder and run the tests there
 	@folder=$$(mktemp -d) && trap 'rm -rf "$$folder"' EXIT && \
 	$(PYTHON) -m venv "$$folder/venv" && cp -r tests examples pyproject.toml "$$folder" && cp -r dist "$$folder/dist" && \
@@ -59,7 +63,7 @@ develop: $(VENV)/.tools check-tools ## An editable install for people who change
 	$(BIN)/maturin develop --release
 
 clean: ## Remove everything that the other targets made
-	rm -rf $(VENV) dist target docs/_build
+	rm -rf $(VENV) dist target fuzz/target docs/_build
 
 check-tools:
 	@command -v cargo >/dev/null || { echo 'lengthwise is built with Rust: install a toolchain (1.85 or newer) from https://rustup.rs and run make again.' >&2; exit 1; }

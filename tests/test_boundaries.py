@@ -136,6 +136,13 @@ def test_steps_are_counted_and_nearly_proven(story: npt.NDArray[np.uint16], k: i
     assert solution.cost <= batches(story, lw.optimal_boundaries(story, k), 65_536)
 
 
+def test_steps_are_nearly_proven_for_any_number_of_samples() -> None:
+    counted = Histogram(np.arange(3, 60, 7), np.full(9, 2**40 + 12_345))
+    solution = lw.solve_boundaries(counted, 4, objective="steps", max_tokens=1000)
+    assert solution.lower_bound is not None
+    assert solution.cost - 4 < solution.lower_bound <= solution.cost
+
+
 @given(SMALL, st.integers(5, 80))
 def test_steps_are_fewest(lengths: list[int], max_tokens: int) -> None:
     distinct = sorted({length for length in lengths if length})

@@ -41,10 +41,12 @@ impl Candidates {
         let mut candidates = Self { bounds: Vec::with_capacity(most), below: Vec::with_capacity(most + 1) };
         candidates.below.push(0);
         let mut extra = include.iter().copied().peekable();
-        let mut samples = 0;
+        let (mut samples, mut bound) = (0, 0);
         for (length, count) in histogram.iter() {
-            // A division that a million lengths would feel.
-            let bound = if multiple_of == 1 { length } else { length.next_multiple_of(multiple_of) };
+            // Divisions that a million lengths would feel, and most of which find the bound of the length before.
+            if length > bound {
+                bound = if multiple_of == 1 { length } else { length.next_multiple_of(multiple_of) };
+            }
             while let Some(earlier) = extra.next_if(|&extra| extra < bound) {
                 candidates.put(earlier, samples);
             }

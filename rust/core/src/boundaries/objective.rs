@@ -198,9 +198,11 @@ struct Relaxed {
 }
 
 impl Relaxed {
-    /// Rounded down, so that a bound for it is one for whole batches.
+    /// Rounded down, so that a bound for it is one for whole batches; by less than one batch for all samples together,
+    /// which for more than 2^29 of them takes the wider arithmetic.
     fn new(candidates: &Candidates, limits: &Limits) -> Self {
-        let bits = (candidates.samples().leading_zeros() - 4).clamp(8, 60);
+        let width = 64 - candidates.samples().leading_zeros();
+        let bits = if width < 30 { 60 - width } else { (92 - width).min(60) };
         let share = |&bound: &u32| (1 << bits) / u64::from(limits.rows(bound));
         Self { costs: candidates.bounds().iter().map(share).collect(), bits }
     }

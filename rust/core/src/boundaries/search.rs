@@ -7,14 +7,14 @@
 //! **Method**: the optimum C(k) is then convex in k, so the free optimum at a charge c per boundary has k of them where
 //! c lies between C(k-1) - C(k) and C(k) - C(k+1). Costs are doubled and charges odd: then no two k tie at a charge.
 //! Every solution narrows a bracket (fewer than k, more than k). The next charge supposes C(k) = a + b/k near the last
-//! solution; after a miss it is the slope of the chord between both ends, which is certain to fall inside or to show that
-//! all k between are on the chord. In that case k edges are spliced from the two paths (Aggarwal, Schieber and Tokuyama,
-//! "Finding a minimum-weight k-link path in graphs with the concave Monge property", 1994).
+//! solution, a few times; after misses it is the slope of the chord between both ends, which is certain to fall inside or
+//! to show that all k between are on the chord. In that case k edges are spliced from the two paths (Aggarwal, Schieber
+//! and Tokuyama, "Finding a minimum-weight k-link path in graphs with the concave Monge property", 1994).
 //!
 //! **Proof of optimality**: at any charge c, the free optimum minus c k is a lower bound on C(k) (weak duality). It is
 //! taken from the program's own total, not from the path, and handed on with the path.
 //!
-//! **Cost**: 2 to 8 free solutions, each O(m), as a rule; each narrows the bracket, so at most O(m) of them.
+//! **Cost**: 2 to 14 free solutions, each O(m), as a rule; each narrows the bracket, so at most O(m) of them.
 
 use std::cmp::Ordering;
 
@@ -23,6 +23,8 @@ use crate::{Error, Result};
 
 /// Brackets of no more than so many numbers are closed by their chord, which is sure of progress.
 const TIGHT: usize = 4;
+/// So many solutions follow guesses, which are near at once or not at all: then chords are faster.
+const GUESSES: usize = 4;
 
 /// The free problem: as many boundaries as are worth their charge.
 pub(super) trait Solver<T> {
@@ -95,7 +97,7 @@ pub(super) fn exactly<T: Total, S: Solver<T>>(
     if guess.is_none() && fewer.len() < k && k < more.len() {
         guess = rescale(chord(&fewer, &more), fewer.len() * more.len(), k, &fewer);
     }
-    let (mut side, mut streak, mut misses) = (Ordering::Equal, 0, 0);
+    let (mut side, mut streak, mut misses, mut solutions) = (Ordering::Equal, 0, 0, 0);
     // The number falls as the charge rises: charges that led to fewer or more than k bracket all that can still help.
     let (mut low, mut high) = (i128::MIN, i128::MAX);
     loop {
@@ -103,10 +105,11 @@ pub(super) fn exactly<T: Total, S: Solver<T>>(
             return Ok(Some(Proven::of(hit.clone())));
         }
         let chord = chord(&fewer, &more);
-        let loose = more.len() - fewer.len() > TIGHT;
+        let loose = solutions < GUESSES && more.len() - fewer.len() > TIGHT;
         let charge = guess.filter(|&guess| loose && low < guess && guess < high).unwrap_or(chord) | 1;
         let path = solve(solver, charge)?;
         let found = path.len();
+        solutions += 1;
         streak = if found.cmp(&k) == side { streak + 1 } else { 1 };
         side = found.cmp(&k);
         if found <= k {

@@ -1,0 +1,137 @@
+//! Whole epochs from any lengths, layout and settings: refused with an error, or within every limit and accounted for.
+
+#![no_main]
+
+use std::ops::Range;
+
+use arbitrary::{Arbitrary, Unstructured};
+use lengthwise_core::{
+    Batch, Interrupt, LastBatch, Limits, MAX_LENGTH, Order, Overlong, PadTo, Padded, Plan, Planner, Remainder, Settings,
+};
+use libfuzzer_sys::fuzz_target;
+
+/// Pieces of split samples that a case may make.
+const PIECES: u64 = 10_000;
+
+#[derive(Debug)]
+struct Case {
+    lengths: Vec<u32>,
+    layout: Padded,
+    settings: Settings,
+    epoch: u64,
+}
+
+impl<'a> Arbitrary<'a> for Case {
+    fn arbitrary(from: &mut Unstructured<'a>) -> arbitrary::Result<Self> {
+        let limits = Limits {
+            max_tokens: if from.arbitrary()? { from.arbitrary()? } else { length(from)?.into() },
+            max_samples: if from.arbitrary()? { u32::MAX } else { length(from)? },
+            multiple_of: if from.arbitrary()? { 1 } else { length(from)? },
+            samples_multiple_of: if from.arbitrary()? { 1 } else { from.int_in_range(0..=40)? },
+        };
+        let bounds = from.int_in_range(0..=12)?;
+        let layout = Padded {
+            limits,
+            boundaries: (0..bounds).map(|_| length(from)).collect::<Result<_, _>>()?,
+            pad_to: *from.choose(&[PadTo::Longest, PadTo::Boundary])?,
+            order: *from.choose(&[Order::Bucketed, Order::Shuffled, Order::Sorted])?,
+            last_batch: *from.choose(&[LastBatch::Keep, LastBatch::Merge, LastBatch::Drop])?,
+            longest_first: from.arbitrary()?,
+        };
+        let overlong = [Overlong::Error, Overlong::Drop, Overlong::Truncate, Overlong::Split, Overlong::Alone];
+        let settings = Settings {
+            seed: from.arbitrary()?,
+            world_size: from.int_in_range(1..=40)?,
+            overlong: *from.choose(&overlong)?,
+            remainder: *from.choose(&[Remainder::Split, Remainder::Repeat, Remainder::Drop])?,
+            threads: from.int_in_range(1..=4)?,
+        };
+        let epoch = from.arbitrary()?;
+        let mut lengths = Vec::new();
+        while !from.is_empty() && lengths.len() < 2000 {
+            // One length many times, so that batches fill up.
+            let times = from.int_in_range(1..=40)?;
+            lengths.extend(std::iter::repeat_n(length(from)?, times));
+        }
+        Ok(Self { lengths, layout, settings, epoch })
+    }
+}
+
+/// Any length, short ones as often as long ones.
+fn length(from: &mut Unstructured<'_>) -> arbitrary::Result<u32> {
+    let most = *from.choose(&[40, 9000, 70_000, MAX_LENGTH])?;
+    from.int_in_range(0..=most)
+}
+
+impl Case {
+    /// The longest sample that is not over-long.
+    fn limit(&self) -> u32 {
+        self.layout.limits.longest().min(self.layout.boundaries.last().copied().unwrap_or(MAX_LENGTH))
+    }
+
+    fn plan(&self, threads: u32) -> Option<Plan<u32>> {
+        let settings = Settings { threads, ..self.settings };
+        let planner = Planner::new(&self.lengths, self.layout.clone(), settings, Interrupt::NEVER).ok()?;
+        planner.plan(&self.lengths, self.epoch, Interrupt::NEVER).ok()
+    }
+
+    /// The tokens that entry `position` of the plan stands for.
+    fn tokens(&self, plan: &Plan<u32>, position: usize) -> u32 {
+        match &plan.segments {
+            Some(segments) => segments[position][1] - segments[position][0],
+            None => self.lengths[plan.indices[position] as usize],
+        }
+    }
+
+    fn check_batch(&self, plan: &Plan<u32>, batch: &Batch) {
+        let limits = &self.layout.limits;
+        let longest = positions(batch).map(|position| self.tokens(plan, position)).max().expect("a batch has samples");
+        assert!(longest <= batch.padded_length && batch.padded_length % limits.multiple_of == 0);
+        if longest > self.limit() {
+            assert_eq!((self.settings.overlong, batch.size), (Overlong::Alone, 1));
+            return;
+        }
+        assert!(batch.tokens() <= limits.max_tokens && batch.size <= limits.max_samples);
+        assert!(batch.size < limits.samples_multiple_of || batch.size % limits.samples_multiple_of == 0);
+        if self.layout.pad_to == PadTo::Longest {
+            assert_eq!(batch.padded_length, limits.padded(longest));
+        } else {
+            let mut bounds = self.layout.boundaries.iter().map(|&bound| limits.padded(bound));
+            assert!(bounds.any(|bound| bound == batch.padded_length));
+        }
+    }
+
+    /// Every token of every sample is used once, or its absence or repetition is counted.
+    fn check_accounts(&self, plan: &Plan<u32>) {
+        let mut used = vec![0_u64; plan.indices.len()];
+        plan.batches.iter().flat_map(positions).for_each(|position| used[position] += 1);
+        assert_eq!(plan.accounts.repeated, used.iter().map(|&times| times.saturating_sub(1)).sum());
+        assert_eq!(plan.accounts.dropped, used.iter().filter(|&&times| times == 0).count() as u64);
+        let mut tokens = vec![0_u64; self.lengths.len()];
+        for (position, &sample) in plan.indices.iter().enumerate() {
+            tokens[sample as usize] += u64::from(self.tokens(plan, position));
+        }
+        let most = if self.settings.overlong == Overlong::Truncate { self.limit() } else { MAX_LENGTH };
+        assert!(tokens.iter().zip(&self.lengths).all(|(&tokens, &length)| tokens == u64::from(length.min(most))));
+    }
+}
+
+fn positions(batch: &Batch) -> Range<usize> {
+    batch.start as usize..batch.start as usize + batch.size as usize
+}
+
+fuzz_target!(|case: Case| {
+    let limits = case.layout.limits;
+    let valid = limits.validate().is_ok() && case.limit() > 0;
+    let pieces = |limit: u32| case.lengths.iter().map(|&length| u64::from(length / limit)).sum::<u64>();
+    if valid && case.settings.overlong == Overlong::Split && pieces(case.limit()) > PIECES {
+        return;
+    }
+    let Some(plan) = case.plan(1) else { return };
+    assert_eq!(plan.batches.len() % case.settings.world_size as usize, 0);
+    plan.batches.iter().for_each(|batch| case.check_batch(&plan, batch));
+    case.check_accounts(&plan);
+    if case.settings.threads > 1 {
+        assert_eq!(Some(plan), case.plan(case.settings.threads));
+    }
+});

@@ -137,7 +137,7 @@ def test_steps_are_counted_and_nearly_proven(story: npt.NDArray[np.uint16], k: i
 
 
 def test_steps_are_nearly_proven_for_any_number_of_samples() -> None:
-    counted = Histogram(np.arange(3, 60, 7), np.full(9, 2**40 + 12_345))
+    counted = Histogram(np.arange(3, 60, 7, dtype=np.uint32), np.full(9, 2**40 + 12_345, np.uint64))
     solution = lw.solve_boundaries(counted, 4, objective="steps", max_tokens=1000)
     assert solution.lower_bound is not None
     assert solution.cost - 4 < solution.lower_bound <= solution.cost

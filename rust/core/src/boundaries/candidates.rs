@@ -43,18 +43,19 @@ impl Candidates {
         let mut extra = include.iter().copied().peekable();
         let (mut samples, mut bound) = (0, 0);
         for (length, count) in histogram.iter() {
-            // Divisions that a million lengths would feel, and most of which find the bound of the length before.
+            // Most lengths lie at or below the bound of the one before: no division, nothing to store.
             if length > bound {
+                if bound > 0 {
+                    candidates.put(bound, samples);
+                }
                 bound = if multiple_of == 1 { length } else { length.next_multiple_of(multiple_of) };
-            }
-            while let Some(earlier) = extra.next_if(|&extra| extra < bound) {
-                candidates.put(earlier, samples);
+                while let Some(earlier) = extra.next_if(|&extra| extra < bound) {
+                    candidates.put(earlier, samples);
+                }
             }
             samples += count as i64;
-            if bound > 0 {
-                candidates.put(bound, samples);
-            }
         }
+        candidates.put(bound, samples);
         extra.for_each(|later| candidates.put(later, samples));
         Ok(candidates)
     }

@@ -127,7 +127,7 @@ class _Tail:
         self._offset = offset
         self.repeated = max(0, slots - int(sizes.sum())) if cut else 0
         counts = _pieces(sizes, slots - self.repeated)
-        multiple = plan.planner.layout.config.get("samples_multiple_of", 1)
+        multiple = getattr(plan.planner.layout, "samples_multiple_of", 1)
         owner = np.repeat(np.arange(cut), counts)
         nth = np.arange(len(owner)) - np.repeat(np.cumsum(counts) - counts, counts)
         unit = np.where(counts * multiple <= sizes, multiple, 1)

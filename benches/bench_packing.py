@@ -100,6 +100,7 @@ def test_best_fit(benchmark: Any, name: str, samples: int) -> None:
     benchmark.pedantic(pack, (lengths, CAPACITY), rounds=5 if name == "lengthwise" else 1, warmup_rounds=1)
 
 
+@pytest.mark.timeout(900)
 def test_trl_at_full_size(benchmark: Any) -> None:
     """TRL's assignment alone, once: a table of one-byte tokens, and no dataset written to disk."""
     pa, data_utils = import_module("pyarrow"), pytest.importorskip("trl.data_utils")

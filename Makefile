@@ -66,7 +66,7 @@ clean: ## Remove everything that the other targets made
 	rm -rf $(VENV) dist target fuzz/target docs/_build
 
 check-tools:
-	@command -v cargo >/dev/null || { echo 'lengthwise is built with Rust: install a toolchain (1.85 or newer) from https://rustup.rs and run make again.' >&2; exit 1; }
+	@command -v cargo >/dev/null || { echo 'lengthwise is built with Rust: install a toolchain (1.88 or newer) from https://rustup.rs and run make again.' >&2; exit 1; }
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || { echo 'lengthwise needs Python 3.11 or newer: run make again with PYTHON=/path/to/python3.11.' >&2; exit 1; }
 
 $(VENV)/.venv: | check-tools

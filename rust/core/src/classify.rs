@@ -2,8 +2,8 @@
 
 use crate::bucket::Buckets;
 
-/// A table never has more entries: 256 KiB, a part of the second-level cache.
-const ENTRIES: u32 = 1 << 16;
+/// A table has so many entries: 256 KiB, a part of the second-level cache.
+const ENTRIES: usize = 1 << 16;
 
 /// What each bucket stands for, by length.
 #[derive(Debug, Clone)]
@@ -22,17 +22,23 @@ impl Table {
     /// `values[b]` for every bucket b, and for what is longer than all, the last one.
     pub(crate) fn new(buckets: &Buckets, values: Vec<u32>) -> Self {
         let ceiling = buckets.longest() + 1;
-        let shift = (0..32).find(|&shift| ceiling >> shift < ENTRIES).unwrap_or(16);
-        let cells = (0..=ceiling >> shift).map(|cell| {
-            let bucket = buckets.of(cell << shift);
-            if shift == 0 { values[bucket] } else { bucket as u32 }
-        });
-        Self { cells: cells.collect(), shift, ceiling, buckets: buckets.clone(), values }
+        let shift = (0..32).find(|&shift| ((ceiling >> shift) as usize) < ENTRIES).unwrap_or(16);
+        let mut bucket = 0;
+        let mut cells: Vec<u32> = (0..=ceiling >> shift)
+            .map(|cell| {
+                while buckets.bounds().get(bucket).is_some_and(|&bound| bound < cell << shift) {
+                    bucket += 1;
+                }
+                if shift == 0 { values[bucket] } else { bucket as u32 }
+            })
+            .collect();
+        cells.resize(ENTRIES, cells.last().copied().unwrap_or(0));
+        Self { cells, shift, ceiling, buckets: buckets.clone(), values }
     }
 
-    /// The value of every length, where cells are single lengths; longer lengths have the last value.
-    pub(crate) fn exact(&self) -> Option<&[u32]> {
-        (self.shift == 0).then_some(&self.cells)
+    /// The value of every length below 2^16, where cells are single lengths; longer lengths have the last value.
+    pub(crate) fn exact(&self) -> Option<&[u32; ENTRIES]> {
+        self.cells.first_chunk().filter(|_| self.shift == 0)
     }
 
     /// The value of `length`.

@@ -47,14 +47,16 @@ impl<'a, L: Length> Items<'a, L> {
         }
     }
 
-    /// The tokens of the four items from `item` on, though those of samples are not cut.
+    /// The lengths of the `N` items from `item` on, as they are before they are cut; `None` where not all of them are samples.
     #[inline(always)]
     #[expect(clippy::inline_always, reason = "compiled once for each instruction set")]
-    pub(crate) fn four_whole(&self, item: usize) -> [u32; 4] {
-        match self.lengths.get(item..item + 4) {
-            Some(four) => std::array::from_fn(|way| four[way].into()),
-            None => std::array::from_fn(|way| self.tokens(item + way)),
-        }
+    pub(crate) fn whole<const N: usize>(&self, item: usize) -> Option<&'a [L; N]> {
+        self.lengths.get(item..)?.first_chunk()
+    }
+
+    /// How long an item can be; longer samples are cut.
+    pub(crate) fn ceiling(&self) -> u32 {
+        self.ceiling
     }
 
     /// Whether samples longer than `length` are cut to it, or less.

@@ -28,6 +28,7 @@ mod overlong;
 pub mod pack;
 mod parallel;
 pub mod plan;
+mod pour;
 mod ranks;
 mod raw;
 pub mod rng;

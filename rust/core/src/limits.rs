@@ -50,7 +50,8 @@ impl Limits {
     #[inline]
     #[must_use]
     pub fn padded(&self, length: u32) -> u32 {
-        length.max(1).next_multiple_of(self.multiple_of)
+        // A division saved: batches are cut at this speed.
+        if self.multiple_of == 1 { length.max(1) } else { length.max(1).next_multiple_of(self.multiple_of) }
     }
 
     /// The longest length that fits a batch on its own.
@@ -72,6 +73,7 @@ impl Limits {
     #[inline]
     #[must_use]
     pub fn round_rows(&self, rows: u32) -> u32 {
-        if rows < self.samples_multiple_of { rows } else { rows - rows % self.samples_multiple_of }
+        let multiple = self.samples_multiple_of;
+        if multiple == 1 || rows < multiple { rows } else { rows - rows % multiple }
     }
 }

@@ -6,16 +6,17 @@
 
 use std::ops::Range;
 
-use crate::batch::{Batch, fill_fixed, fill_longest, fill_sorted};
+use crate::batch::{Batch, Cutter, fill_fixed, fill_sorted};
 use crate::bucket::Buckets;
-use crate::fill::{LastBatch, fill_groups};
+use crate::fill::{FillLongest, LastBatch, fill_groups};
 use crate::items::Items;
 use crate::limits::Limits;
 use crate::order;
 use crate::overlong::{Excess, Overlong};
+use crate::pour::pour;
 use crate::ranks::{self, Remainder};
 use crate::rng::{Key, Stream};
-use crate::scatter::grouped;
+use crate::scatter::scattered;
 use crate::sort::sorted;
 use crate::{Error, Histogram, Index, Interrupt, Length, Result};
 
@@ -110,6 +111,8 @@ pub struct Planner {
     groups: Buckets,
     /// How many items each group has; the over-long are the last.
     counts: Vec<u64>,
+    /// Where each group starts, and the end.
+    starts: Vec<usize>,
     excess: Excess,
     samples: usize,
 }
@@ -136,7 +139,12 @@ impl Planner {
         let overlong = counts[groups.bounds().len()];
         let excess = Excess::new(lengths, overlong, limit, settings.overlong, &layout)?;
         excess.recount(&mut counts, &groups);
-        Ok(Self { layout, settings, groups, counts, excess, samples: lengths.len() })
+        let ends = counts.iter().scan(0, |end, &count| {
+            *end += count as usize;
+            Some(*end)
+        });
+        let starts = std::iter::once(0).chain(ends).collect();
+        Ok(Self { layout, settings, groups, counts, starts, excess, samples: lengths.len() })
     }
 
     /// How many items an epoch has: samples, and the further pieces of those that are split.
@@ -186,37 +194,41 @@ impl Planner {
         accounts: &mut Accounts,
         interrupt: Interrupt<'_>,
     ) -> Result<(Vec<I>, Vec<Batch>)> {
-        let Self { layout: Padded { limits, pad_to, order, last_batch, .. }, groups, counts, settings, .. } = self;
+        let Self { layout: Padded { limits, pad_to, order, last_batch, .. }, groups, counts, starts, settings, .. } =
+            self;
         let (threads, bits) = (settings.threads as usize, (settings.seed, epoch));
         let overlong = groups.bounds().len();
         let cut_fixed = |group: usize, positions: Range<usize>, batches: &mut Vec<Batch>| {
-            Ok(fill_fixed(batches, positions, limits.padded(groups.bounds()[group]), limits))
+            fill_fixed(batches, positions, limits.padded(groups.bounds()[group]), limits)
         };
-        let (indices, starts, (mut batches, dropped)) = match (order, pad_to) {
+        let fill_fixed = || fill_groups(&starts[..=overlong], *last_batch, threads, &cut_fixed);
+        let (indices, (mut batches, dropped)) = match (order, pad_to) {
             (Order::Sorted, _) => {
-                let (indices, starts) = sorted::<L, I>(items, groups, counts, threads, interrupt)?;
+                let indices = sorted::<L, I>(items, groups, threads, interrupt)?;
                 let length = |position: usize| items.tokens(indices[position].position());
                 let cut_sorted =
-                    |_, positions, batches: &mut Vec<Batch>| Ok(fill_sorted(batches, positions, length, limits));
+                    |_, positions, batches: &mut Vec<Batch>| fill_sorted(batches, positions, length, limits);
                 let filled = match pad_to {
                     PadTo::Longest => fill_groups(&starts[..=overlong], *last_batch, threads, &cut_sorted)?,
-                    PadTo::Boundary => fill_groups(&starts[..=overlong], *last_batch, threads, &cut_fixed)?,
+                    PadTo::Boundary => fill_fixed()?,
                 };
-                (indices, starts, filled)
+                (indices, filled)
             }
             (_, PadTo::Boundary) => {
-                let (indices, starts) = grouped(items, groups, counts, bits, threads, I::new, interrupt)?;
-                let filled = fill_groups(&starts[..=overlong], *last_batch, threads, &cut_fixed)?;
-                (indices, starts, filled)
+                let make = |item, _| [I::new(item)];
+                let scattered = scattered(items, groups, counts, bits, threads, make, interrupt)?;
+                let single: Vec<_> = (0..scattered.bins.len()).map(|bin| bin..bin + 1).collect();
+                (pour(scattered, &single, threads, |_| (), interrupt)?.0, fill_fixed()?)
             }
             (_, PadTo::Longest) => {
-                let make = move |item| [I::new(item), I::new(items.tokens(item) as usize)];
-                let (pairs, starts) = grouped(items, groups, counts, bits, threads, make, interrupt)?;
-                let cut = |_, positions: Range<usize>, batches: &mut Vec<Batch>| {
-                    fill_longest(batches, positions.start, &pairs[positions], limits, interrupt)
-                };
-                let filled = fill_groups(&starts[..=overlong], *last_batch, threads, &cut)?;
-                (firsts(pairs), starts, filled)
+                let make = |item, tokens| [I::new(item), I::new(tokens as usize)];
+                let scattered = scattered(items, groups, counts, bits, threads, make, interrupt)?;
+                let buckets = scattered.buckets.clone();
+                // What is short at the end of a bucket goes on in the next: one run.
+                let threads = if *last_batch == LastBatch::Merge { 1 } else { threads };
+                let filler = |start| FillLongest::new(Cutter::new(limits, start), groups.bounds(), *last_batch);
+                let (indices, fillers) = pour(scattered, &buckets, threads, filler, interrupt)?;
+                (indices, FillLongest::joined(fillers))
             }
         };
         accounts.dropped += dropped;
@@ -238,18 +250,6 @@ impl Planner {
         let longest = samples.iter().map(|index| items.tokens(index.position())).max();
         self.layout.limits.padded(longest.unwrap_or(1))
     }
-}
-
-/// The first of each pair, in the memory of the pairs.
-fn firsts<I: Index>(pairs: Vec<[I; 2]>) -> Vec<I> {
-    let n = pairs.len();
-    let mut flat = pairs.into_flattened();
-    for i in 1..n {
-        flat[i] = flat[2 * i];
-    }
-    flat.truncate(n);
-    flat.shrink_to_fit();
-    flat
 }
 
 /// What samples are grouped by, up to the longest length that is not over-long.

@@ -1,20 +1,21 @@
-//! Samples grouped by bucket and uniformly shuffled inside each, by a method that respects the cache.
+//! Samples scattered to random bins of their buckets: the first half of a uniform shuffle that respects the cache.
 //!
 //! Problem: Fisher-Yates over millions of samples misses the cache at every swap.
-//! Method: every sample draws a random bin of its bucket (A), samples are scattered to their bins (B), and each bin, which
-//! fits the second-level cache, is shuffled by itself (C). Given ideal bits the result is exactly uniform: the bin digits are
-//! independent and uniform, and what is inside a bin is then permuted uniformly.
-//! Cost: about 3 ns a sample; 2 bytes of digits a sample beside the result, until it is shuffled.
+//! Method: every sample draws a random bin of its bucket and is scattered to it; each bin, which fits the second-level cache, is
+//! then shuffled by itself (see `pour`). Given ideal bits the result is exactly uniform: the bin digits are independent and
+//! uniform, and what is inside a bin is then permuted uniformly.
+//! Cost: about 2 ns a sample on one thread, where bins get room to spare; several threads count first, with 2 bytes a sample of
+//! digits, and give the same bins.
 //! Source: Rao 1961, Sandelius 1962.
+
+use std::ops::Range;
 
 use crate::bucket::Buckets;
 use crate::classify::Table;
 use crate::items::Items;
-use crate::parallel::run_parts;
-use crate::raw::Digits;
+use crate::raw::{BLOCK, Digits, Draw, scatter_roomy};
 use crate::rng::{Key, Stream};
-use crate::shuffle::shuffle_ahead;
-use crate::{Interrupt, Length, Result};
+use crate::{Index, Interrupt, Length, Result};
 
 /// How many samples a bin holds at most on average: 128 KiB of indices and lengths.
 const BIN: u64 = 1 << 14;
@@ -49,6 +50,17 @@ impl Bins {
         }
     }
 
+    /// How much room to leave for each bin: its expected number of samples and 8 standard deviations, which once in 10^15 bins is
+    /// not enough.
+    fn rooms(&self, counts: &[u64]) -> Vec<usize> {
+        let room = |(&count, &bits): (&u64, &u32)| {
+            let expected = count.div_ceil(1 << bits);
+            let room = if bits == 0 { count } else { expected + 8 * (expected.isqrt() + 1) };
+            std::iter::repeat_n(room as usize, 1 << bits)
+        };
+        counts.iter().zip(&self.bits).flat_map(room).collect()
+    }
+
     /// Per bucket, its first bin and how far a 16-bit digit must be shifted to choose one of them.
     fn packed(&self) -> Vec<u32> {
         self.first.iter().zip(&self.bits).map(|(first, bits)| first << 5 | (16 - bits)).collect()
@@ -61,19 +73,30 @@ fn bin_of(packed: u32, digit: u64) -> u16 {
     ((packed >> 5) + ((digit as u32 & 0xFFFF) >> (packed & 31))) as u16
 }
 
-/// All items by bucket and shuffled inside, as `make` gives them; where each bucket starts, and the end.
+/// Items in bins that are still to be shuffled: bucket after bucket, several bins each.
+pub(crate) struct Scattered<I, const W: usize> {
+    pub(crate) elements: Vec<[I; W]>,
+    /// Where each bin lies in the elements.
+    pub(crate) bins: Vec<Range<usize>>,
+    /// Which bins each bucket has.
+    pub(crate) buckets: Vec<Range<usize>>,
+    /// The random bits of what comes next.
+    pub(crate) inside: Key,
+}
+
+/// All items in random bins of their buckets, as `make` gives them.
 ///
 /// # Errors
 /// Interrupted.
-pub(crate) fn grouped<L: Length, E: Copy + Send + Sync>(
+pub(crate) fn scattered<L: Length, I: Index, const W: usize>(
     items: Items<'_, L>,
     groups: &Buckets,
     counts: &[u64],
     (seed, epoch): (u64, u64),
     threads: usize,
-    make: impl Fn(usize) -> E + Copy + Sync,
+    make: impl Fn(usize, u32) -> [I; W] + Copy + Sync,
     interrupt: Interrupt<'_>,
-) -> Result<(Vec<E>, Vec<usize>)> {
+) -> Result<Scattered<I, W>> {
     let bins = Bins::new(counts);
     let mut packed = bins.packed();
     if items.cut_to(groups.longest()) {
@@ -83,36 +106,75 @@ pub(crate) fn grouped<L: Length, E: Copy + Send + Sync>(
     }
     let table = Table::new(groups, packed);
     let key = Key::new(seed, epoch, Stream::Bins);
-    let digits = if let Some(cells) = table.exact() {
-        let four =
-            move |position| four_bins(items, position, key, |length| cells[(length as usize).min(cells.len() - 1)]);
-        Digits::draw(items.len(), bins.total, threads, four, interrupt)?
+    let rooms = (threads == 1).then(|| bins.rooms(counts));
+    let (elements, ranges) = if let Some(cells) = table.exact() {
+        let draw = DrawBins { items, key, lookup: |length: L| cells[usize::from(length.saturated())] };
+        place(items, &bins, rooms.as_deref(), threads, draw, make, interrupt)?
     } else {
         let table = &table;
-        let four = move |position| four_bins(items, position, key, |length| table.value(length));
-        Digits::draw(items.len(), bins.total, threads, four, interrupt)?
+        let draw = DrawBins { items, key, lookup: |length: L| table.value(length.into()) };
+        place(items, &bins, rooms.as_deref(), threads, draw, make, interrupt)?
     };
-    let (mut scattered, starts) = digits.scatter(threads, make, interrupt)?;
-    let inside = Key::new(seed, epoch, Stream::InBin);
-    run_parts(threads, &mut scattered, &starts, &|own, mut rest| {
-        for bin in own {
-            interrupt.check()?;
-            let (bin_items, others) = rest.split_at_mut(starts[bin + 1] - starts[bin]);
-            shuffle_ahead(bin_items, others, inside.child(bin as u64));
-            rest = others;
-        }
-        Ok(())
-    })?;
-    let mut bucket_starts: Vec<usize> = bins.first.iter().map(|&bin| starts[bin as usize]).collect();
-    bucket_starts.push(items.len());
-    Ok((scattered, bucket_starts))
+    let buckets = bins.first.iter().zip(&bins.bits).map(|(&first, bits)| first as usize..first as usize + (1 << bits));
+    Ok(Scattered { elements, bins: ranges, buckets: buckets.collect(), inside: Key::new(seed, epoch, Stream::InBin) })
 }
 
-/// The bins of four items from `position` on, a multiple of four: one random word serves them all.
-#[inline(always)]
-#[expect(clippy::inline_always, reason = "compiled once for each instruction set")]
-fn four_bins<L: Length>(items: Items<'_, L>, position: usize, key: Key, packed: impl Fn(u32) -> u32) -> [u16; 4] {
-    let word = key.word(position as u64 >> 2);
-    let lengths = items.four_whole(position);
-    std::array::from_fn(|way| bin_of(packed(lengths[way]), word >> (16 * way)))
+/// Every item in the bin that it draws, and where the bins are: in one pass where each has its room, else counted first.
+fn place<L: Length, E: Copy + Send>(
+    items: Items<'_, L>,
+    bins: &Bins,
+    rooms: Option<&[usize]>,
+    threads: usize,
+    draw: impl Draw,
+    make: impl Fn(usize, u32) -> E + Copy + Sync,
+    interrupt: Interrupt<'_>,
+) -> Result<(Vec<E>, Vec<Range<usize>>)> {
+    if let Some(rooms) = rooms
+        && let Some(roomy) = scatter_roomy(items.len(), rooms, draw, make, interrupt)?
+    {
+        return Ok((roomy.elements, roomy.bins));
+    }
+    let digits = Digits::draw(items.len(), bins.total, threads, draw, interrupt)?;
+    let (elements, starts) = digits.scatter(threads, |item| make(item, items.tokens(item)), interrupt)?;
+    Ok((elements, starts.windows(2).map(|pair| pair[0]..pair[1]).collect()))
+}
+
+/// Draws the bin of every item: one random word serves four.
+struct DrawBins<'a, L, F> {
+    items: Items<'a, L>,
+    key: Key,
+    /// From a length to its bucket's first bin and shift.
+    lookup: F,
+}
+
+impl<L, F: Copy> Clone for DrawBins<'_, L, F> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+impl<L, F: Copy> Copy for DrawBins<'_, L, F> {}
+
+impl<L: Length, F: Fn(L) -> u32 + Copy + Sync> Draw for DrawBins<'_, L, F> {
+    #[inline(always)]
+    #[expect(clippy::inline_always, reason = "compiled once for each instruction set")]
+    fn block(self, start: usize, bins: &mut [u16; BLOCK], tokens: &mut [u32; BLOCK]) {
+        let ceiling = self.items.ceiling();
+        let rest: [L; BLOCK];
+        let lengths = if let Some(whole) = self.items.whole(start) {
+            whole
+        } else {
+            rest = std::array::from_fn(|i| L::new(self.items.tokens(start + i)));
+            &rest
+        };
+        let quads = bins.chunks_exact_mut(4).zip(lengths.chunks_exact(4));
+        for ((bins, lengths), quad) in quads.zip(start as u64 >> 2..) {
+            let word = self.key.word(quad);
+            for way in 0..4 {
+                bins[way] = bin_of((self.lookup)(lengths[way]), word >> (16 * way));
+            }
+        }
+        for (tokens, &length) in tokens.iter_mut().zip(lengths) {
+            *tokens = length.into().min(ceiling);
+        }
+    }
 }

@@ -5,45 +5,92 @@
 //! Cost: about 1 ns an item in the second-level cache; large slices are first scattered into bins (see `scatter`).
 //! Source: Fisher-Yates as in Knuth, TAOCP 2, algorithm 3.4.2P; Lemire, ACM TOMACS 29 (2019).
 
-use crate::raw::{Work, prefetch, swap_lanes, widest};
+use crate::raw::{Place, Work, prefetch, take_lanes, widest};
 use crate::rng::{Key, LANES, Lanes, Words};
 
 /// Where the words for redraws and for the last few items start: past the ones that seed the lanes.
 const SCALAR_PART: u64 = 1 << 20;
+/// How far before they are written columns are brought into the cache.
+const AHEAD: usize = 8 * LANES;
 
 /// Shuffle `items` uniformly with the bits of `key`.
 pub fn shuffle<T: Copy>(items: &mut [T], key: Key) {
-    shuffle_ahead(items, &[], key);
+    widest(FisherYates { items, next: &[], place: InPlace, key });
 }
 
-/// [`shuffle`], while `next` is brought into the cache: what will be shuffled after.
-pub(crate) fn shuffle_ahead<T: Copy>(items: &mut [T], next: &[T], key: Key) {
-    widest(FisherYates { items, next, key });
+/// Shuffle `items`, which are left in disorder, into two columns: the first part of every item to `first`, the second, where there
+/// is one, to `second`. Meanwhile `next` is brought into the cache: what will be shuffled after.
+pub(crate) fn shuffle_into<I: Copy, const W: usize>(
+    items: &mut [[I; W]],
+    first: &mut [I],
+    second: &mut [I],
+    next: &[[I; W]],
+    key: Key,
+) {
+    // Of one length, as the compiler sees now, so that it need not check every position.
+    let first = &mut first[..items.len()];
+    let second = if W > 1 { &mut second[..items.len()] } else { second };
+    widest(FisherYates { items, next, place: Columns { first, second }, key });
 }
 
-struct FisherYates<'a, T> {
+/// Where they came from.
+struct InPlace;
+
+impl<T: Copy> Place<T> for InPlace {
+    fn ahead(&self, _: usize) {}
+
+    #[inline(always)]
+    #[expect(clippy::inline_always, reason = "compiled once for each instruction set")]
+    fn put(&mut self, items: &mut [T], position: usize, taken: T) {
+        items[position] = taken;
+    }
+}
+
+/// Elsewhere, each part of an item in a column of its own.
+struct Columns<'a, I> {
+    first: &'a mut [I],
+    second: &'a mut [I],
+}
+
+impl<I: Copy, const W: usize> Place<[I; W]> for Columns<'_, I> {
+    #[inline]
+    fn ahead(&self, position: usize) {
+        prefetch(self.first.as_ptr().wrapping_add(position).wrapping_sub(AHEAD));
+    }
+
+    #[inline(always)]
+    #[expect(clippy::inline_always, reason = "compiled once for each instruction set")]
+    fn put(&mut self, _: &mut [[I; W]], position: usize, taken: [I; W]) {
+        self.first[position] = taken[0];
+        if W > 1 {
+            self.second[position] = taken[1];
+        }
+    }
+}
+
+struct FisherYates<'a, T, P> {
     items: &'a mut [T],
     next: &'a [T],
+    place: P,
     key: Key,
 }
 
-impl<T: Copy> Work for FisherYates<'_, T> {
+impl<T: Copy, P: Place<T>> Work for FisherYates<'_, T, P> {
     #[inline(always)]
     #[expect(clippy::inline_always, reason = "compiled once for each instruction set")]
     fn run(self) {
-        fisher_yates(self.items, self.next, self.key);
+        fisher_yates(self.items, self.next, self.place, self.key);
     }
 }
 
 #[inline(always)]
 #[expect(clippy::inline_always, reason = "compiled once for each instruction set")]
-fn fisher_yates<T: Copy>(items: &mut [T], next: &[T], key: Key) {
+fn fisher_yates<T: Copy>(items: &mut [T], next: &[T], mut place: impl Place<T>, key: Key) {
     let mut scalar = Words::new(key.child(SCALAR_PART));
     let mut left = items.len();
     while left > u32::MAX as usize {
-        let chosen = scalar.below(left as u64) as usize;
+        take_one(items, left, &mut place, &mut scalar);
         left -= 1;
-        items.swap(left, chosen);
     }
     if left > LANES {
         let mut lanes = Lanes::new(key);
@@ -53,15 +100,24 @@ fn fisher_yates<T: Copy>(items: &mut [T], next: &[T], key: Key) {
                 items.iter().step_by((64 / size_of::<T>().max(1)).max(1)).for_each(|item| prefetch(item));
             }
             let chosen = choose(&mut lanes, &mut scalar, left as u32);
-            swap_lanes(items, left, &chosen);
+            place.ahead(left);
+            take_lanes(items, left, &chosen, &mut place);
             left -= LANES;
         }
     }
-    while left > 1 {
-        let chosen = scalar.below(left as u64) as usize;
+    while left > 0 {
+        take_one(items, left, &mut place, &mut scalar);
         left -= 1;
-        items.swap(left, chosen);
     }
+}
+
+/// Take one of the first `left` items, and put the last of them into its place.
+#[inline]
+fn take_one<T: Copy>(items: &mut [T], left: usize, place: &mut impl Place<T>, scalar: &mut Words) {
+    let chosen = if left > 1 { scalar.below(left as u64) as usize } else { 0 };
+    let (last, taken) = (items[left - 1], items[chosen]);
+    items[chosen] = last;
+    place.put(items, left - 1, taken);
 }
 
 /// One uniform choice below each of `left`, `left - 1`, ..., `left - 15`.
@@ -118,6 +174,19 @@ mod tests {
             let chi2: f64 = seen.values().map(|&count| (count as f64 - expected).powi(2) / expected).sum();
             let degrees = permutations as f64 - 1.0;
             assert!((chi2 - degrees).abs() < 4.0 * (2.0 * degrees).sqrt(), "n={n}: chi2 {chi2} of {degrees}");
+        }
+    }
+
+    #[test]
+    fn into_columns_as_in_place() {
+        for n in [0_u32, 1, 2, 16, 17, 40, 1000] {
+            let key = Key::new(3, 1, Stream::InBin);
+            let mut items: Vec<[u32; 2]> = (0..n).map(|i| [i, 7 * i]).collect();
+            let mut expected = items.clone();
+            shuffle(&mut expected, key);
+            let (mut first, mut second) = (vec![0; items.len()], vec![0; items.len()]);
+            shuffle_into(&mut items, &mut first, &mut second, &expected, key);
+            assert!(first.iter().zip(second).map(|(&a, b)| [a, b]).eq(expected));
         }
     }
 

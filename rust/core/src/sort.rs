@@ -5,28 +5,22 @@
 
 use crate::bucket::Buckets;
 use crate::items::Items;
-use crate::raw::Digits;
+use crate::raw::{BLOCK, Digits, Draw};
 use crate::{Index, Interrupt, Length, Result};
 
 /// A counting sort has at most so many bins.
 const MAX_BINS: usize = 1 << 16;
 
-/// All items by bucket, longest first inside; where each bucket starts, and the end.
+/// All items by bucket, longest first inside.
 ///
 /// # Errors
 /// Interrupted.
 pub(crate) fn sorted<L: Length, I: Index>(
     items: Items<'_, L>,
     groups: &Buckets,
-    counts: &[u64],
     threads: usize,
     interrupt: Interrupt<'_>,
-) -> Result<(Vec<I>, Vec<usize>)> {
-    let mut starts = vec![0];
-    starts.extend(counts.iter().scan(0, |total, &count| {
-        *total += count as usize;
-        Some(*total)
-    }));
+) -> Result<Vec<I>> {
     let ceiling = groups.longest() as usize + 1;
     if ceiling >= MAX_BINS {
         let mut indices: Vec<I> = (0..items.len()).map(I::new).collect();
@@ -35,7 +29,7 @@ pub(crate) fn sorted<L: Length, I: Index>(
             let length = items.tokens(index.position());
             (groups.of(length), std::cmp::Reverse(length), index.position())
         });
-        return Ok((indices, starts));
+        return Ok(indices);
     }
     let mut bins = vec![ceiling as u16; ceiling + 1];
     let mut low = 0;
@@ -48,7 +42,36 @@ pub(crate) fn sorted<L: Length, I: Index>(
         bins[ceiling] = bins[ceiling - 1];
     }
     let bins = &bins[..];
-    let four = move |position| items.four_whole(position).map(|length| bins[(length as usize).min(bins.len() - 1)]);
-    let digits = Digits::draw(items.len(), ceiling + 1, threads, four, interrupt)?;
-    Ok((digits.scatter(threads, I::new, interrupt)?.0, starts))
+    let digits = Digits::draw(items.len(), ceiling + 1, threads, ByLength { items, bins }, interrupt)?;
+    Ok(digits.scatter(threads, I::new, interrupt)?.0)
+}
+
+/// The bin of every length.
+struct ByLength<'a, L> {
+    items: Items<'a, L>,
+    bins: &'a [u16],
+}
+
+impl<L> Clone for ByLength<'_, L> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+impl<L> Copy for ByLength<'_, L> {}
+
+impl<L: Length> Draw for ByLength<'_, L> {
+    #[inline(always)]
+    #[expect(clippy::inline_always, reason = "compiled once for each instruction set")]
+    fn block(self, start: usize, bins: &mut [u16; BLOCK], _: &mut [u32; BLOCK]) {
+        let bin = |length: u32| self.bins[(length as usize).min(self.bins.len() - 1)];
+        if let Some(lengths) = self.items.whole::<BLOCK>(start) {
+            for (own, &length) in bins.iter_mut().zip(lengths) {
+                *own = bin(length.into());
+            }
+        } else {
+            for (item, own) in (start..).zip(bins) {
+                *own = bin(self.items.tokens(item));
+            }
+        }
+    }
 }

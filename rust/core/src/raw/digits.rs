@@ -4,7 +4,7 @@ use std::mem::MaybeUninit;
 use std::ops::Range;
 use std::sync::Mutex;
 
-use super::lines::{LINE, scatter_lines};
+use super::lines::{LINE, Lines};
 use super::memory::ask_for_large_pages;
 use super::vector::{Work, prefetch, widest};
 use crate::parallel::run;
@@ -15,9 +15,19 @@ pub(super) const CHUNK: usize = 1 << 18;
 /// A lane is at most so long, so that it counts in 32 bits.
 const LANE: usize = 1 << 31;
 /// Above so many bytes the result does not stay in a cache, and is written past it.
-const STREAM_BYTES: usize = 64 << 20;
+pub(super) const STREAM_BYTES: usize = 64 << 20;
 /// Above so many bins plain stores fight for the same cache sets.
-const STREAM_BINS: usize = 512;
+pub(super) const STREAM_BINS: usize = 512;
+
+/// Positions whose bins are drawn at once: in vectors, and apart from the loop that uses them, which takes half the time.
+pub(crate) const BLOCK: usize = 1 << 10;
+
+/// Who says which bin a position belongs to.
+pub(crate) trait Draw: Copy + Sync {
+    /// The bins of the positions from `start`, a multiple of four, on, and their tokens; anything past the last position. Must be
+    /// inlined always (a closure cannot be).
+    fn block(self, start: usize, bins: &mut [u16; BLOCK], tokens: &mut [u32; BLOCK]);
+}
 
 /// A bin number for every position, and how many positions each bin has.
 ///
@@ -35,7 +45,7 @@ struct Lane {
 }
 
 impl Digits {
-    /// Ask `four` for the bins of four positions at a time: of `position`, a multiple of four, and the three after it.
+    /// Ask `draw` for the bins of all positions below `n`.
     ///
     /// # Errors
     /// Interrupted.
@@ -43,14 +53,13 @@ impl Digits {
         n: usize,
         bins: usize,
         threads: usize,
-        four: impl Fn(usize) -> [u16; 4] + Copy + Sync,
+        draw: impl Draw,
         interrupt: Interrupt<'_>,
     ) -> Result<Self> {
         let lanes = if threads == 1 { 1 } else { (4 * threads).min(n / CHUNK + 1) }.max(n.div_ceil(LANE));
         let lane = n.div_ceil(lanes).next_multiple_of(4);
-        let whole = n.next_multiple_of(4);
-        let mut digits = Vec::with_capacity(whole);
-        let spare = &mut digits.spare_capacity_mut()[..whole];
+        let mut digits = Vec::with_capacity(n);
+        let spare = &mut digits.spare_capacity_mut()[..n];
         let tasks: Vec<_> = spare.chunks_mut(lane.max(4)).enumerate().map(|(i, own)| Mutex::new((i, own))).collect();
         let done: Vec<Mutex<Option<Lane>>> = tasks.iter().map(|_| Mutex::new(None)).collect();
         run(threads, tasks.len(), &|task| {
@@ -59,20 +68,16 @@ impl Digits {
             };
             let start = own.0 * lane;
             let mut counts = Ok(Vec::new());
-            widest(Count { digits: own.1, start, bins, four, interrupt, counts: &mut counts });
+            widest(Count { digits: own.1, start, bins, draw, interrupt, counts: &mut counts });
             let counts = counts?;
             *slot = Some(Lane { range: start..start + own.1.len(), counts });
             Ok(())
         })?;
         drop(tasks);
         let lanes: Option<Vec<Lane>> = done.into_iter().map(|slot| slot.into_inner().ok().flatten()).collect();
-        let mut lanes = lanes.ok_or(Error::Interrupted)?;
-        // SAFETY: every lane is present, so `count` has written all digits of its range, and the ranges cover 0..whole.
-        unsafe { digits.set_len(whole) };
-        if let Some(last) = lanes.last_mut() {
-            digits.drain(n..).for_each(|digit: u16| last.counts[usize::from(digit)] -= 1);
-            last.range.end = n;
-        }
+        let lanes = lanes.ok_or(Error::Interrupted)?;
+        // SAFETY: every lane is present, so `count` has written all digits of its range, and the ranges cover 0..n.
+        unsafe { digits.set_len(n) };
         Ok(Self { of: digits, bins, lanes })
     }
 
@@ -101,9 +106,7 @@ impl Digits {
         let mut scattered: Vec<E> = Vec::with_capacity(n);
         ask_for_large_pages(scattered.as_mut_ptr(), n);
         let target = Target(scattered.as_mut_ptr());
-        let width = size_of::<E>();
-        let lines = width > 0 && LINE % width == 0 && target.0 as usize % width == 0;
-        let streamed = lines && (width * n > STREAM_BYTES || self.bins > STREAM_BINS);
+        let streamed = Lines::fit(target.0) && (size_of::<E>() * n > STREAM_BYTES || self.bins > STREAM_BINS);
         let next: Vec<_> = next.into_iter().map(Mutex::new).collect();
         run(threads, self.lanes.len(), &|task| {
             let Ok(mut next) = next[task].lock() else { return Err(Error::Interrupted) };
@@ -124,21 +127,21 @@ impl Digits {
     }
 }
 
-/// Write the digits of the positions from `start` on, a multiple of four, and count them.
+/// Write the digits of the positions from `start`, a multiple of four, on, and count them.
 struct Count<'a, F> {
     digits: &'a mut [MaybeUninit<u16>],
     start: usize,
     bins: usize,
-    four: F,
+    draw: F,
     interrupt: Interrupt<'a>,
     counts: &'a mut Result<Vec<usize>>,
 }
 
-impl<F: Fn(usize) -> [u16; 4]> Work for Count<'_, F> {
+impl<F: Draw> Work for Count<'_, F> {
     #[inline(always)]
     #[expect(clippy::inline_always, reason = "compiled once for each instruction set")]
     fn run(self) {
-        *self.counts = count(self.digits, self.start, self.bins, self.four, self.interrupt);
+        *self.counts = count(self.digits, self.start, self.bins, self.draw, self.interrupt);
     }
 }
 
@@ -148,28 +151,29 @@ fn count(
     digits: &mut [MaybeUninit<u16>],
     start: usize,
     bins: usize,
-    four: impl Fn(usize) -> [u16; 4],
+    draw: impl Draw,
     interrupt: Interrupt<'_>,
 ) -> Result<Vec<usize>> {
     // Four counters a bin: neighbours often share a bin, and one counter would wait for its own store.
     let mut counts = vec![[0_u32; 4]; bins];
-    for (i, chunk) in digits.chunks_mut(CHUNK).enumerate() {
-        interrupt.check()?;
-        let mut position = start + i * CHUNK;
-        for quad in chunk.chunks_exact_mut(4) {
-            let drawn = four(position);
-            for way in 0..4 {
+    let (mut drawn, mut tokens) = ([0; BLOCK], [0; BLOCK]);
+    for (block, own) in digits.chunks_mut(BLOCK).enumerate() {
+        if block % (CHUNK / BLOCK) == 0 {
+            interrupt.check()?;
+        }
+        draw.block(start + block * BLOCK, &mut drawn, &mut tokens);
+        for (quad, drawn) in own.chunks_mut(4).zip(drawn.chunks_exact(4)) {
+            for (way, digit) in quad.iter_mut().enumerate() {
                 counts[usize::from(drawn[way])][way] += 1;
-                quad[way].write(drawn[way]);
+                digit.write(drawn[way]);
             }
-            position += 4;
         }
     }
     Ok(counts.iter().map(|ways| ways.iter().map(|&count| count as usize).sum()).collect())
 }
 
 /// Where scattered elements go: shared by threads that write to different positions.
-pub(super) struct Target<E>(pub(super) *mut E);
+struct Target<E>(*mut E);
 
 impl<E> Clone for Target<E> {
     fn clone(&self) -> Self {
@@ -211,21 +215,67 @@ unsafe fn scatter_plain<E: Copy>(
     Ok(())
 }
 
+/// Scatter one lane by whole cache lines, past the cache.
+///
+/// # Safety
+/// As [`scatter_plain`]; and lines fit `target`.
+unsafe fn scatter_lines<E: Copy>(
+    digits: &[u16],
+    range: Range<usize>,
+    next: &mut [usize],
+    target: Target<E>,
+    make: impl Fn(usize) -> E,
+    interrupt: Interrupt<'_>,
+) -> Result<()> {
+    // SAFETY: the caller answers for the places.
+    let mut lines = unsafe { Lines::new(target.0, next.to_vec()) };
+    for start in range.clone().step_by(CHUNK) {
+        interrupt.check()?;
+        let stop = range.end.min(start + CHUNK);
+        for (position, &digit) in (start..stop).zip(&digits[start..stop]) {
+            let bin = usize::from(digit);
+            // SAFETY: digits are below the number of bins (invariant of `Digits`); the places of a bin follow each other.
+            unsafe {
+                let next = next.get_unchecked_mut(bin);
+                lines.put(bin, *next, make(position));
+                *next += 1;
+            }
+        }
+    }
+    lines.finish(next.iter().copied());
+    Ok(())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// A digit for every position below a number of bins.
+    #[derive(Clone, Copy)]
+    struct Mixed(usize);
+
+    impl Mixed {
+        fn digit(self, position: usize) -> u16 {
+            (position * 7919 % self.0) as u16
+        }
+    }
+
+    impl Draw for Mixed {
+        fn block(self, start: usize, bins: &mut [u16; BLOCK], _: &mut [u32; BLOCK]) {
+            *bins = std::array::from_fn(|i| self.digit(start + i));
+        }
+    }
 
     fn check<E: Copy + Send + PartialEq + std::fmt::Debug>(
         n: usize,
         bins: usize,
         make: impl Fn(usize) -> E + Copy + Sync,
     ) {
-        let digit = |position: usize| (position * 7919 % bins) as u16;
-        let four = |position: usize| std::array::from_fn(|way| digit(position + way));
+        let digit = |position| Mixed(bins).digit(position);
         let mut expected: Vec<usize> = (0..n).collect();
         expected.sort_by_key(|&position| digit(position));
         for threads in [1, 3] {
-            let digits = Digits::draw(n, bins, threads, four, Interrupt::NEVER).unwrap();
+            let digits = Digits::draw(n, bins, threads, Mixed(bins), Interrupt::NEVER).unwrap();
             let (scattered, starts) = digits.scatter(threads, make, Interrupt::NEVER).unwrap();
             assert!(scattered.iter().zip(&expected).all(|(got, &position)| *got == make(position)));
             assert_eq!((scattered.len(), starts.len(), starts[bins]), (n, bins + 1, n));

@@ -1,9 +1,4 @@
-//! Scattering by whole cache lines, past the cache.
-
-use std::ops::Range;
-
-use super::digits::{CHUNK, Target};
-use crate::{Interrupt, Result};
+//! Stores gathered to whole cache lines, and written past the cache.
 
 /// Bytes that move between cache and memory at once.
 pub(super) const LINE: usize = 64;
@@ -13,63 +8,77 @@ pub(super) const LINE: usize = 64;
 #[repr(align(64))]
 struct Line(#[expect(dead_code, reason = "read through pointers to elements")] [u8; LINE]);
 
-/// Scatter one lane by whole cache lines, gathered beside and written past the cache.
-///
-/// # Safety
-/// As [`scatter_plain`].
-pub(super) unsafe fn scatter_lines<E: Copy>(
-    digits: &[u16],
-    range: Range<usize>,
-    next: &mut [usize],
-    target: Target<E>,
-    make: impl Fn(usize) -> E,
-    interrupt: Interrupt<'_>,
-) -> Result<()> {
-    let width = LINE / size_of::<E>();
-    // Positions are counted from the start of the line that `target` lies in, so that lines are aligned in memory.
-    let offset = target.0 as usize % LINE / size_of::<E>();
-    let mut lines = vec![Line([0; LINE]); next.len()];
-    let gathered = lines.as_mut_ptr().cast::<E>();
-    let first: Vec<usize> = next.to_vec();
-    let copy_out = |bin: usize, from: usize, to: usize| {
-        for position in from.max(first[bin])..to {
-            let slot = (position + offset) % width;
-            // SAFETY: the slot holds what was made for `position`, which the caller lets this lane write.
-            unsafe { target.0.add(position).write(gathered.add(bin * width + slot).read()) };
-        }
-    };
-    for start in range.clone().step_by(CHUNK) {
-        interrupt.check()?;
-        let stop = range.end.min(start + CHUNK);
-        for (position, &digit) in (start..stop).zip(&digits[start..stop]) {
-            let bin = usize::from(digit);
-            // SAFETY: digits are below the number of bins (invariant of `Digits`), and there is a line for every bin.
-            let (place, slot) = unsafe {
-                let next = next.get_unchecked_mut(bin);
-                let place = *next;
-                let slot = (place + offset) % width;
-                gathered.add(bin * width + slot).write(make(position));
-                *next += 1;
-                (place, slot)
-            };
-            if slot + 1 == width {
-                // SAFETY: `bin` is below the number of bins.
-                let own = unsafe { *first.get_unchecked(bin) };
-                if place + 1 >= own + width {
-                    // SAFETY: the whole line is this lane's own: positions place + 1 - width..=place, aligned by `offset`.
-                    unsafe { stream_line(target.0.add(place + 1 - width).cast(), gathered.add(bin * width).cast()) };
-                } else {
-                    copy_out(bin, own, place + 1);
-                }
+/// For every bin the line that it is about to fill.
+pub(super) struct Lines<E> {
+    target: *mut E,
+    /// The place of each bin's first element: what is before it in its line is not ours.
+    first: Vec<usize>,
+    gathered: Vec<Line>,
+    /// Places are counted from the start of the line that `target` lies in, so that lines are aligned in memory.
+    offset: usize,
+}
+
+impl<E: Copy> Lines<E> {
+    /// Elements in a line.
+    const WIDTH: usize = if size_of::<E>() == 0 { 1 } else { LINE / size_of::<E>() };
+
+    /// Whether lines hold whole elements, and elements at `target` do not straddle them.
+    pub(super) fn fit(target: *const E) -> bool {
+        let size = size_of::<E>();
+        size > 0 && LINE % size == 0 && target.addr() % size == 0
+    }
+
+    /// Lines for bins whose first elements are at the places `first`.
+    ///
+    /// # Safety
+    /// `target` [fits](Self::fit), and every place that is [`put`](Self::put) may be written.
+    pub(super) unsafe fn new(target: *mut E, first: Vec<usize>) -> Self {
+        let offset = target.addr() % LINE / size_of::<E>().max(1);
+        Self { target, gathered: vec![Line([0; LINE]); first.len()], first, offset }
+    }
+
+    /// Write `element` at `place` of the memory at `target`, now or later.
+    ///
+    /// # Safety
+    /// There is such a bin; its places come one after the other from its first; they belong to no other bin, and may be written.
+    #[inline(always)]
+    #[expect(clippy::inline_always, reason = "compiled once for each instruction set")]
+    pub(super) unsafe fn put(&mut self, bin: usize, place: usize, element: E) {
+        let slot = (place + self.offset) % Self::WIDTH;
+        // SAFETY: there is a line for every bin, and the slot is below its width.
+        let line = unsafe {
+            let line = self.gathered.as_mut_ptr().add(bin);
+            line.cast::<E>().add(slot).write(element);
+            line
+        };
+        if slot + 1 == Self::WIDTH {
+            // SAFETY: there is such a bin.
+            let first = unsafe { *self.first.get_unchecked(bin) };
+            if place + 1 >= first + Self::WIDTH {
+                // SAFETY: the whole line is this bin's own: places place + 1 - WIDTH..=place, aligned by `offset`.
+                unsafe { stream_line(self.target.add(place + 1 - Self::WIDTH).cast(), line) };
+            } else {
+                self.copy_out(bin, first, place + 1);
             }
         }
     }
-    for (bin, &stop) in next.iter().enumerate() {
-        let begun = (stop + offset) % width;
-        copy_out(bin, stop.saturating_sub(begun), stop);
+
+    /// Write what is still gathered. `next` are the places after the last of each bin.
+    pub(super) fn finish(self, next: impl Iterator<Item = usize>) {
+        for (bin, stop) in next.enumerate().take(self.first.len()) {
+            let begun = (stop + self.offset) % Self::WIDTH;
+            self.copy_out(bin, stop.saturating_sub(begun), stop);
+        }
+        end_stream();
     }
-    end_stream();
-    Ok(())
+
+    fn copy_out(&self, bin: usize, from: usize, to: usize) {
+        for place in from.max(self.first[bin])..to {
+            let slot = (place + self.offset) % Self::WIDTH;
+            // SAFETY: the slot holds what was put at `place`, which may be written.
+            unsafe { self.target.add(place).write(self.gathered.as_ptr().add(bin).cast::<E>().add(slot).read()) };
+        }
+    }
 }
 
 /// Write one line past the cache.

@@ -9,8 +9,10 @@
 mod digits;
 mod lines;
 mod memory;
+mod roomy;
 mod vector;
 
-pub(crate) use digits::Digits;
+pub(crate) use digits::{BLOCK, Digits, Draw};
 pub(crate) use memory::zeros;
-pub(crate) use vector::{Work, prefetch, swap_lanes, widest};
+pub(crate) use roomy::scatter_roomy;
+pub(crate) use vector::{Place, Work, prefetch, take_lanes, widest};

@@ -2,12 +2,22 @@
 
 use crate::rng::LANES;
 
-/// Exchange `items[left - 1 - lane]` with `items[chosen[lane]]` for every lane, in order.
+/// Where shuffled items go, from the last position to the first.
+pub(crate) trait Place<T> {
+    /// Bring the places before `position` into the cache: they are next.
+    fn ahead(&self, position: usize);
+
+    /// `taken` belongs at `position`; `items` are those that it was taken from. Must be inlined always.
+    fn put(&mut self, items: &mut [T], position: usize, taken: T);
+}
+
+/// Take `items[chosen[lane]]`, and put `items[left - 1 - lane]` where it was, for every lane in order. Nothing happens where something
+/// is out of range.
 ///
-/// Without the checks a shuffle in cache takes 0.9 instead of 1.3 ns an item.
+/// Without a check for every lane a shuffle in cache takes 0.9 instead of 1.3 ns an item.
 #[inline(always)]
 #[expect(clippy::inline_always, reason = "compiled once for each instruction set")]
-pub(crate) fn swap_lanes<T: Copy>(items: &mut [T], left: usize, chosen: &[u32; LANES]) {
+pub(crate) fn take_lanes<T: Copy>(items: &mut [T], left: usize, chosen: &[u32; LANES], place: &mut impl Place<T>) {
     let bound = items.len().min(u32::MAX as usize) as u32;
     let mut outside = false;
     for &other in chosen {
@@ -16,15 +26,14 @@ pub(crate) fn swap_lanes<T: Copy>(items: &mut [T], left: usize, chosen: &[u32; L
     if outside || left < LANES || left > items.len() {
         return;
     }
-    let start = items.as_mut_ptr();
     for (lane, &other) in chosen.iter().enumerate() {
+        let position = left - 1 - lane;
         // SAFETY: LANES <= left <= items.len(), and every choice is below items.len(), as just checked.
-        unsafe {
-            let (one, other) = (start.add(left - 1 - lane), start.add(other as usize));
-            let kept = one.read();
-            one.write(other.read());
-            other.write(kept);
-        }
+        let taken = unsafe {
+            let last = *items.get_unchecked(position);
+            std::mem::replace(items.get_unchecked_mut(other as usize), last)
+        };
+        place.put(items, position, taken);
     }
 }
 
@@ -73,13 +82,28 @@ pub(crate) fn widest(work: impl Work) {
 mod tests {
     use super::*;
 
+    struct List(Vec<(usize, u8)>);
+
+    impl Place<u8> for List {
+        fn ahead(&self, _: usize) {}
+
+        fn put(&mut self, _: &mut [u8], position: usize, taken: u8) {
+            self.0.push((position, taken));
+        }
+    }
+
     #[test]
-    fn swaps_out_of_range_change_nothing() {
-        let mut items = [1_u8; 20];
-        swap_lanes(&mut items, 21, &[0; LANES]);
-        swap_lanes(&mut items, 15, &[0; LANES]);
-        swap_lanes(&mut items, 20, &[20; LANES]);
-        swap_lanes::<u8>(&mut [], 0, &[0; LANES]);
-        assert_eq!(items, [1; 20]);
+    fn lanes_out_of_range_are_not_taken() {
+        let mut items: [u8; 20] = std::array::from_fn(|i| i as u8);
+        let untouched = items;
+        let mut list = List(vec![]);
+        take_lanes(&mut items, 21, &[0; LANES], &mut list);
+        take_lanes(&mut items, 15, &[0; LANES], &mut list);
+        take_lanes(&mut items, 20, &[20; LANES], &mut list);
+        take_lanes(&mut [], 0, &[0; LANES], &mut list);
+        assert_eq!((items, list.0.len()), (untouched, 0));
+        take_lanes(&mut items, 20, &std::array::from_fn(|lane| lane as u32), &mut list);
+        assert!(list.0.into_iter().eq((0..LANES).map(|lane| (19 - lane, lane as u8))));
+        assert_eq!(items[..4], [19, 18, 17, 16]);
     }
 }

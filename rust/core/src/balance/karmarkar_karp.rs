@@ -42,7 +42,7 @@ pub(super) fn assign(items: &Sorted, parts: usize, counted: bool, interrupt: Int
         let Some(second) = waiting.pop() else { break first };
         waiting.push(join(first, second, parts, &mut next));
         joined += 1;
-        if joined % 256 == 0 {
+        if joined.is_multiple_of(256) {
             interrupt.check()?;
         }
     };

@@ -64,7 +64,7 @@ impl<T: Total> Solver<T> for Lagrangian<'_, T> {
         let mut total = T::ZERO;
         let steps = self.costs.iter().zip(self.below).zip(&self.below[1..]).zip(&mut self.from[1..]);
         for (index, (((&cost, &before), &upto), from)) in (0..).zip(steps) {
-            if index as usize % CHUNK == 0 {
+            if (index as usize).is_multiple_of(CHUNK) {
                 self.interrupt.check()?;
             }
             Self::push(hull, head, Line { total, below: before, index });

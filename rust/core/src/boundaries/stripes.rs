@@ -67,7 +67,7 @@ impl Plane<'_> {
 
     fn validate(&self, k: usize) -> Result<()> {
         let cells = self.counts.len();
-        if self.width == 0 || cells == 0 || cells != self.costs.len() || cells % self.width != 0 {
+        if self.width == 0 || cells == 0 || cells != self.costs.len() || !cells.is_multiple_of(self.width) {
             return Err(Error::invalid(format!(
                 "counts has {cells} cells and costs {}, but both must be rows of {}",
                 self.costs.len(),

@@ -62,7 +62,7 @@ pub(super) fn coarse(classes: &Classes, capacity: u32, groups: usize, interrupt:
 /// The step of the grid: a divisor of the capacity where one is near.
 fn grid(capacity: u32) -> u32 {
     let least = capacity.div_ceil(ROOM);
-    (least..least * 2).find(|&grid| capacity % grid == 0).unwrap_or(least)
+    (least..least * 2).find(|&grid| capacity.is_multiple_of(grid)).unwrap_or(least)
 }
 
 fn optimal_stops(

@@ -123,7 +123,7 @@ impl Packs {
         let full = self.filled(empty, class, size, each, left / each);
         let last = self.blocks.len() - 1;
         self.blocks[last].push(full);
-        if left % each > 0 {
+        if !left.is_multiple_of(each) {
             let partial = self.filled(empty, class, size, left % each, 1);
             self.blocks[last].push(partial);
         }

@@ -25,7 +25,7 @@ impl<E: Copy> Lines<E> {
     /// Whether lines hold whole elements, and elements at `target` do not straddle them.
     pub(super) fn fit(target: *const E) -> bool {
         let size = size_of::<E>();
-        size > 0 && LINE % size == 0 && target.addr() % size == 0
+        size > 0 && LINE.is_multiple_of(size) && target.addr().is_multiple_of(size)
     }
 
     /// Lines for bins whose first elements are at the places `first`.

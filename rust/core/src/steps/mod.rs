@@ -93,7 +93,7 @@ fn check(table: Table<'_>, ranks: Ranks<'_>) -> Result<()> {
     if [table.padded_lengths.len(), table.tokens.len(), table.costs.len()] != [batches; 3] {
         return Err(Error::invalid("the columns of the table of batches have different lengths"));
     }
-    if ranks.step() == 0 || batches % ranks.step() != 0 {
+    if ranks.step() == 0 || !batches.is_multiple_of(ranks.step()) {
         return Err(Error::invalid(format!(
             "the epoch has {batches} batches, which fill no whole number of steps of world_size={} times accumulate={}",
             ranks.world_size, ranks.accumulate

@@ -217,7 +217,8 @@ impl Planner {
             (_, PadTo::Boundary) => {
                 let make = |item, _| [I::new(item)];
                 let scattered = scattered(items, groups, counts, bits, threads, make, interrupt)?;
-                let single: Vec<_> = (0..scattered.bins.len()).map(|bin| bin..bin + 1).collect();
+                let bins = scattered.buckets.last().map_or(0, |bucket| bucket.end);
+                let single: Vec<_> = (0..bins).map(|bin| bin..bin + 1).collect();
                 (pour(scattered, &single, threads, |_| (), interrupt)?.0, fill_fixed()?)
             }
             (_, PadTo::Longest) => {

@@ -9,7 +9,7 @@ use std::ops::Range;
 use std::sync::Mutex;
 
 use crate::parallel::run;
-use crate::raw::zeros;
+use crate::raw::{Roomy, zeros};
 use crate::rng::Key;
 use crate::scatter::Scattered;
 use crate::shuffle::shuffle_into;
@@ -55,81 +55,121 @@ pub(crate) fn pour<I: Index, const W: usize, S: Visitor<I>>(
     visitor: impl Fn(usize) -> S,
     interrupt: Interrupt<'_>,
 ) -> Result<(Vec<I>, Vec<S>)> {
-    let Scattered { elements, bins, inside, .. } = scattered;
-    let mut memory = elements.into_flattened();
-    let samples = |bins: &[Range<usize>]| bins.iter().map(ExactSizeIterator::len).sum::<usize>();
-    let total = samples(&bins);
-    let in_place = threads == 1;
-    let mut indices = zeros(if in_place { 0 } else { total });
-    let (mut rest, mut places) = (&mut memory[..], &mut indices[..]);
-    let (mut first, mut base, mut start) = (0, 0, 0);
-    let mut tasks = Vec::new();
-    for units in runs(units, &bins, threads) {
-        let own = units.first().map_or(0, |unit| unit.start)..units.last().map_or(0, |unit| unit.end);
-        let stop = bins.get(own.end).map_or(base + rest.len() / W, |bin| bin.start);
-        let (memory, others) = rest.split_at_mut((stop - base) * W);
-        let size = samples(&bins[own]);
-        let (apart, later) = places.split_at_mut(if in_place { 0 } else { size });
-        let apart = (!in_place).then_some(apart);
-        tasks.push(Mutex::new(Run { first, units, memory, base, apart, written: 0, visitor: visitor(start) }));
-        (rest, places) = (others, later);
-        (first, base, start) = (first + units.len(), stop, start + size);
+    let Scattered { mut lanes, inside, .. } = scattered;
+    let bins = lanes.first().map_or(0, |lane| lane.bins.len());
+    let sizes: Vec<usize> = (0..bins).map(|bin| lanes.iter().map(|lane| lane.bins[bin].len()).sum()).collect();
+    let total = sizes.iter().sum();
+    if threads == 1
+        && lanes.len() == 1
+        && let Some(Roomy { mut elements, bins }) = lanes.pop()
+    {
+        let source = InPlace { memory: &mut elements, bins: &bins, aside: Vec::new() };
+        let mut run = Run { first: 0, units, sizes: &sizes, written: 0, source, visitor: visitor(0) };
+        run.pour(inside, interrupt)?;
+        let visitors = vec![run.visitor];
+        let mut indices = elements.into_flattened();
+        indices.truncate(total);
+        if indices.capacity() * size_of::<I>() >= SMALL {
+            indices.shrink_to_fit();
+        }
+        return Ok((indices, visitors));
     }
-    run(threads, tasks.len(), &|task| {
-        let mut run = tasks[task].lock().map_err(|_| Error::Interrupted)?;
-        run.pour::<W>(&bins, inside, interrupt)
-    })?;
+    let mut indices = zeros(total);
+    let (mut places, mut first, mut start) = (&mut indices[..], 0, 0);
+    let mut tasks = Vec::new();
+    for units in runs(units, &sizes, threads) {
+        let own = units.first().map_or(0, |unit| unit.start)..units.last().map_or(0, |unit| unit.end);
+        let size = sizes[own].iter().sum();
+        let (own, later) = places.split_at_mut(size);
+        let source = Gathered { lanes: &lanes, places: own, aside: Vec::new() };
+        tasks.push(Mutex::new(Run { first, units, sizes: &sizes, written: 0, source, visitor: visitor(start) }));
+        (places, first, start) = (later, first + units.len(), start + size);
+    }
+    run(threads, tasks.len(), &|task| tasks[task].lock().map_err(|_| Error::Interrupted)?.pour(inside, interrupt))?;
     let runs: std::result::Result<Vec<_>, _> = tasks.into_iter().map(Mutex::into_inner).collect();
     let visitors = runs.map_err(|_| Error::Interrupted)?.into_iter().map(|run| run.visitor).collect();
-    if in_place {
-        memory.truncate(total);
-        if memory.capacity() * size_of::<I>() >= SMALL {
-            memory.shrink_to_fit();
-        }
-        return Ok((memory, visitors));
-    }
     Ok((indices, visitors))
 }
 
-/// Units that one thread pours, and the memory that they lie in.
-struct Run<'a, I, S> {
+/// Where bins come from, and where their samples go.
+trait Source<I> {
+    /// Shuffle a bin: its samples to the places from `to` on, and their second parts, if they have any, to `tokens`.
+    fn shuffle(&mut self, bin: usize, to: Range<usize>, tokens: &mut [I], key: Key);
+
+    /// Whether samples have tokens.
+    const TOKENS: bool;
+}
+
+/// To the front of the same memory.
+struct InPlace<'a, I, const W: usize> {
+    memory: &'a mut [[I; W]],
+    bins: &'a [Range<usize>],
+    aside: Vec<[I; W]>,
+}
+
+impl<I: Index, const W: usize> Source<I> for InPlace<'_, I, W> {
+    const TOKENS: bool = W > 1;
+
+    fn shuffle(&mut self, bin: usize, to: Range<usize>, tokens: &mut [I], key: Key) {
+        let own = self.bins[bin].clone();
+        if to.end <= own.start * W {
+            let (front, back) = self.memory.split_at_mut(own.start);
+            let (items, next) = back.split_at_mut(own.len());
+            shuffle_into(items, &mut front.as_flattened_mut()[to], tokens, next, key);
+        } else {
+            self.aside.clear();
+            self.aside.extend_from_slice(&self.memory[own]);
+            shuffle_into(&mut self.aside, &mut self.memory.as_flattened_mut()[to], tokens, &[], key);
+        }
+    }
+}
+
+/// From several lanes to other memory.
+struct Gathered<'a, I, const W: usize> {
+    lanes: &'a [Roomy<[I; W]>],
+    places: &'a mut [I],
+    aside: Vec<[I; W]>,
+}
+
+impl<I: Index, const W: usize> Source<I> for Gathered<'_, I, W> {
+    const TOKENS: bool = W > 1;
+
+    fn shuffle(&mut self, bin: usize, to: Range<usize>, tokens: &mut [I], key: Key) {
+        self.aside.clear();
+        for lane in self.lanes {
+            self.aside.extend_from_slice(&lane.elements[lane.bins[bin].clone()]);
+        }
+        shuffle_into(&mut self.aside, &mut self.places[to], tokens, &[], key);
+    }
+}
+
+/// Units that one thread pours.
+struct Run<'a, Source, S> {
     /// Number of the first unit.
     first: usize,
     units: &'a [Range<usize>],
-    memory: &'a mut [I],
-    /// Number of the element that the memory starts with.
-    base: usize,
-    /// Where the samples go, if not to the front of the same memory.
-    apart: Option<&'a mut [I]>,
+    /// How many samples each bin has.
+    sizes: &'a [usize],
     /// How many samples are in their places.
     written: usize,
+    source: Source,
     visitor: S,
 }
 
-impl<I: Index, S: Visitor<I>> Run<'_, I, S> {
-    fn pour<const W: usize>(&mut self, bins: &[Range<usize>], inside: Key, interrupt: Interrupt<'_>) -> Result<()> {
-        let (mut tokens, mut aside) = (Vec::new(), Vec::new());
+impl<F, S> Run<'_, F, S> {
+    fn pour<I: Index>(&mut self, inside: Key, interrupt: Interrupt<'_>) -> Result<()>
+    where
+        F: Source<I>,
+        S: Visitor<I>,
+    {
+        let mut tokens = Vec::new();
         for (unit, own) in (self.first..).zip(self.units) {
             for bin in own.clone() {
                 interrupt.check()?;
-                let (size, from) = (bins[bin].len(), (bins[bin].start - self.base) * W);
-                let seen = tokens.len();
-                tokens.resize(if W > 1 { seen + size } else { 0 }, I::default());
+                let (size, seen) = (self.sizes[bin], tokens.len());
+                tokens.resize(if F::TOKENS { seen + size } else { 0 }, I::default());
                 let to = self.written..self.written + size;
-                let (front, back) = self.memory.split_at_mut(from);
-                let (items, indices, next) = if let Some(apart) = &mut self.apart {
-                    let (items, next) = back.split_at_mut(size * W);
-                    (items, &mut apart[to], &*next)
-                } else if to.end <= from {
-                    let (items, next) = back.split_at_mut(size * W);
-                    (items, &mut front[to], &*next)
-                } else {
-                    aside.clear();
-                    aside.extend_from_slice(&self.memory[from..from + size * W]);
-                    (&mut aside[..], &mut self.memory[to], &[][..])
-                };
-                let (items, next) = (items.as_chunks_mut::<W>().0, next.as_chunks().0);
-                shuffle_into(items, indices, &mut tokens[seen..], next, inside.child(bin as u64));
+                self.source.shuffle(bin, to, &mut tokens[seen..], inside.child(bin as u64));
                 self.written += size;
                 let done = self.visitor.visit(unit, &tokens);
                 tokens.drain(..done);
@@ -142,14 +182,14 @@ impl<I: Index, S: Visitor<I>> Run<'_, I, S> {
 }
 
 /// Runs of units with about equally many samples.
-fn runs<'a>(units: &'a [Range<usize>], bins: &[Range<usize>], threads: usize) -> Vec<&'a [Range<usize>]> {
+fn runs<'a>(units: &'a [Range<usize>], sizes: &[usize], threads: usize) -> Vec<&'a [Range<usize>]> {
     if threads == 1 {
         return vec![units];
     }
-    let enough = bins.iter().map(ExactSizeIterator::len).sum::<usize>() / (RUNS * threads);
+    let enough = sizes.iter().sum::<usize>() / (RUNS * threads);
     let (mut runs, mut first, mut samples) = (Vec::new(), 0, 0);
     for (unit, own) in units.iter().enumerate() {
-        samples += bins[own.clone()].iter().map(ExactSizeIterator::len).sum::<usize>();
+        samples += sizes[own.clone()].iter().sum::<usize>();
         if samples > enough || unit + 1 == units.len() {
             runs.push(&units[first..=unit]);
             (first, samples) = (unit + 1, 0);

@@ -4,23 +4,27 @@
 //! Method: every sample draws a random bin of its bucket and is scattered to it; each bin, which fits the second-level cache, is
 //! then shuffled by itself (see `pour`). Given ideal bits the result is exactly uniform: the bin digits are independent and
 //! uniform, and what is inside a bin is then permuted uniformly.
-//! Cost: about 2 ns a sample on one thread, where bins get room to spare; several threads count first, with 2 bytes a sample of
-//! digits, and give the same bins.
+//! Cost: about 2 ns a sample, where bins get room to spare; each thread scatters a stretch of the samples to bins of its own. The bins
+//! of all stretches together are the same for any number of them.
 //! Source: Rao 1961, Sandelius 1962.
 
 use std::ops::Range;
+use std::sync::Mutex;
 
 use crate::bucket::Buckets;
 use crate::classify::Table;
 use crate::items::Items;
-use crate::raw::{BLOCK, Digits, Draw, scatter_roomy};
+use crate::parallel::run;
+use crate::raw::{BLOCK, Digits, Draw, Roomy, scatter_roomy};
 use crate::rng::{Key, Stream};
-use crate::{Index, Interrupt, Length, Result};
+use crate::{Error, Index, Interrupt, Length, Result};
 
 /// How many samples a bin holds at most on average: 128 KiB of indices and lengths.
 const BIN: u64 = 1 << 14;
 /// From so many samples on, bins hold four times as many, so that there are fewer lines to gather.
-const LARGE: u64 = 1 << 26;
+const LARGE: u64 = 1 << 22;
+/// So many items are worth a lane of their own.
+const LANE: usize = 1 << 18;
 /// Bins are numbered by 16 bits.
 const MAX_BINS: u64 = 1 << 16;
 
@@ -75,16 +79,15 @@ fn bin_of(packed: u32, digit: u64) -> u16 {
 
 /// Items in bins that are still to be shuffled: bucket after bucket, several bins each.
 pub(crate) struct Scattered<I, const W: usize> {
-    pub(crate) elements: Vec<[I; W]>,
-    /// Where each bin lies in the elements.
-    pub(crate) bins: Vec<Range<usize>>,
+    /// The items of one stretch after another. All have all bins.
+    pub(crate) lanes: Vec<Roomy<[I; W]>>,
     /// Which bins each bucket has.
     pub(crate) buckets: Vec<Range<usize>>,
     /// The random bits of what comes next.
     pub(crate) inside: Key,
 }
 
-/// All items in random bins of their buckets, as `make` gives them.
+/// All items in random bins of their buckets, as `make` gives them from their number and their tokens.
 ///
 /// # Errors
 /// Interrupted.
@@ -106,37 +109,57 @@ pub(crate) fn scattered<L: Length, I: Index, const W: usize>(
     }
     let table = Table::new(groups, packed);
     let key = Key::new(seed, epoch, Stream::Bins);
-    let rooms = (threads == 1).then(|| bins.rooms(counts));
-    let (elements, ranges) = if let Some(cells) = table.exact() {
+    let lanes = if let Some(cells) = table.exact() {
         let draw = DrawBins { items, key, lookup: |length: L| cells[usize::from(length.saturated())] };
-        place(items, &bins, rooms.as_deref(), threads, draw, make, interrupt)?
+        placed(draw, &bins, counts, threads, make, interrupt)?
     } else {
         let table = &table;
         let draw = DrawBins { items, key, lookup: |length: L| table.value(length.into()) };
-        place(items, &bins, rooms.as_deref(), threads, draw, make, interrupt)?
+        placed(draw, &bins, counts, threads, make, interrupt)?
     };
     let buckets = bins.first.iter().zip(&bins.bits).map(|(&first, bits)| first as usize..first as usize + (1 << bits));
-    Ok(Scattered { elements, bins: ranges, buckets: buckets.collect(), inside: Key::new(seed, epoch, Stream::InBin) })
+    Ok(Scattered { lanes, buckets: buckets.collect(), inside: Key::new(seed, epoch, Stream::InBin) })
 }
 
-/// Every item in the bin that it draws, and where the bins are: in one pass where each has its room, else counted first.
-fn place<L: Length, E: Copy + Send>(
-    items: Items<'_, L>,
+/// Every item in the bin that it draws: in one pass a lane, or all in one lane and counted first, if ever a bin lacks room.
+fn placed<L: Length, F: Fn(L) -> u32 + Copy + Sync, E: Copy + Send>(
+    draw: DrawBins<'_, L, F>,
     bins: &Bins,
-    rooms: Option<&[usize]>,
+    counts: &[u64],
     threads: usize,
-    draw: impl Draw,
     make: impl Fn(usize, u32) -> E + Copy + Sync,
     interrupt: Interrupt<'_>,
-) -> Result<(Vec<E>, Vec<Range<usize>>)> {
-    if let Some(rooms) = rooms
-        && let Some(roomy) = scatter_roomy(items.len(), rooms, draw, make, interrupt)?
-    {
-        return Ok((roomy.elements, roomy.bins));
+) -> Result<Vec<Roomy<E>>> {
+    let n = draw.items.len();
+    let lanes = threads.min(n / LANE + 1);
+    let size = n.div_ceil(lanes).next_multiple_of(BLOCK);
+    let slots: Vec<Mutex<Option<Roomy<E>>>> = (0..lanes).map(|_| Mutex::new(None)).collect();
+    run(threads, lanes, &|lane| {
+        let own = (lane * size).min(n)..((lane + 1) * size).min(n);
+        let rooms = if lanes == 1 { bins.rooms(counts) } else { bins.rooms(&draw.count(own.clone(), bins)) };
+        let roomy = scatter_roomy(own, &rooms, draw, make, interrupt)?;
+        *slots[lane].lock().map_err(|_| Error::Interrupted)? = roomy;
+        Ok(())
+    })?;
+    let all: Option<Vec<Roomy<E>>> = slots.into_iter().map(|slot| slot.into_inner().ok().flatten()).collect();
+    match all {
+        Some(lanes) => Ok(lanes),
+        None => counted(draw, bins, threads, make, interrupt),
     }
+}
+
+/// Every item in the bin that it draws, in one lane, without any room to spare.
+fn counted<L: Length, F: Fn(L) -> u32 + Copy + Sync, E: Copy + Send>(
+    draw: DrawBins<'_, L, F>,
+    bins: &Bins,
+    threads: usize,
+    make: impl Fn(usize, u32) -> E + Copy + Sync,
+    interrupt: Interrupt<'_>,
+) -> Result<Vec<Roomy<E>>> {
+    let items = draw.items;
     let digits = Digits::draw(items.len(), bins.total, threads, draw, interrupt)?;
     let (elements, starts) = digits.scatter(threads, |item| make(item, items.tokens(item)), interrupt)?;
-    Ok((elements, starts.windows(2).map(|pair| pair[0]..pair[1]).collect()))
+    Ok(vec![Roomy { elements, bins: starts.windows(2).map(|pair| pair[0]..pair[1]).collect() }])
 }
 
 /// Draws the bin of every item: one random word serves four.
@@ -153,6 +176,19 @@ impl<L, F: Copy> Clone for DrawBins<'_, L, F> {
     }
 }
 impl<L, F: Copy> Copy for DrawBins<'_, L, F> {}
+
+impl<L: Length, F: Fn(L) -> u32> DrawBins<'_, L, F> {
+    /// How many of the items `own` each bucket has.
+    fn count(&self, own: Range<usize>, bins: &Bins) -> Vec<u64> {
+        // By first bin. Four counters each: neighbours often share a bucket, and one counter would wait for its own store.
+        let mut counts = vec![[0_u64; 4]; bins.total];
+        for item in own {
+            let packed = (self.lookup)(L::new(self.items.tokens(item)));
+            counts[(packed >> 5) as usize][item % 4] += 1;
+        }
+        bins.first.iter().map(|&first| counts[first as usize].iter().sum()).collect()
+    }
+}
 
 impl<L: Length, F: Fn(L) -> u32 + Copy + Sync> Draw for DrawBins<'_, L, F> {
     #[inline(always)]
@@ -175,6 +211,49 @@ impl<L: Length, F: Fn(L) -> u32 + Copy + Sync> Draw for DrawBins<'_, L, F> {
         }
         for (tokens, &length) in tokens.iter_mut().zip(lengths) {
             *tokens = length.into().min(ceiling);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn gathered(lanes: &[Roomy<[u32; 2]>], bins: usize) -> Vec<Vec<[u32; 2]>> {
+        let of =
+            |bin: usize| lanes.iter().flat_map(move |lane: &Roomy<[u32; 2]>| &lane.elements[lane.bins[bin].clone()]);
+        (0..bins).map(|bin| of(bin).copied().collect()).collect()
+    }
+
+    #[test]
+    fn one_pass_and_counting_first_give_the_same_bins() {
+        let words = Key::new(1, 0, Stream::Reference);
+        let lengths: Vec<u16> = (0..600_001).map(|i| (words.word(i) % 900) as u16).collect();
+        let items = Items::new(&lengths, u32::MAX, &[]);
+        let groups = Buckets::new(vec![100, 250, 600]).unwrap();
+        let mut counts = vec![0; 4];
+        for &length in &lengths {
+            counts[groups.of(length.into())] += 1;
+        }
+        let bins = Bins::new(&counts);
+        let table = Table::new(&groups, bins.packed());
+        let draw = DrawBins { items, key: words, lookup: |length: u16| table.value(length.into()) };
+        let make = |item, tokens| [item as u32, tokens];
+        let exact = gathered(&counted(draw, &bins, 2, make, Interrupt::NEVER).unwrap(), bins.total);
+        assert_eq!(exact.iter().flatten().count(), lengths.len());
+        for (bin, own) in exact.iter().enumerate() {
+            let bucket = bins.first.partition_point(|&first| first as usize <= bin) - 1;
+            assert!(own.iter().all(|&[item, tokens]| u32::from(lengths[item as usize]) == tokens));
+            assert!(own.iter().all(|&[_, tokens]| groups.of(tokens) == bucket));
+            assert!(own.is_sorted());
+        }
+        for threads in [1, 2, 3] {
+            let lanes = placed(draw, &bins, &counts, threads, make, Interrupt::NEVER).unwrap();
+            assert_eq!(lanes.len(), threads);
+            assert!(gathered(&lanes, bins.total) == exact);
+            // Without room for all, counting helps.
+            let lanes = placed(draw, &bins, &[0; 4], 1, make, Interrupt::NEVER).unwrap();
+            assert!(gathered(&lanes, bins.total) == exact);
         }
     }
 }

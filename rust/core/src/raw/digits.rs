@@ -188,7 +188,8 @@ unsafe impl<E: Send> Sync for Target<E> {}
 /// Scatter one lane with plain stores.
 ///
 /// # Safety
-/// For every digit d, `target` may be written from position `next[d]` on as often as d occurs in `digits[range]`.
+/// For every digit d, `target` may be written from position `next[d]` on as often as d occurs in `digits[range]`; digits are below
+/// the number of `next`.
 unsafe fn scatter_plain<E: Copy>(
     digits: &[u16],
     range: Range<usize>,
@@ -198,21 +199,14 @@ unsafe fn scatter_plain<E: Copy>(
     interrupt: Interrupt<'_>,
 ) -> Result<()> {
     let ahead = LINE / size_of::<E>().max(1);
-    for start in range.clone().step_by(CHUNK) {
-        interrupt.check()?;
-        let stop = range.end.min(start + CHUNK);
-        for (position, &digit) in (start..stop).zip(&digits[start..stop]) {
-            // SAFETY: digits are below the number of bins (invariant of `Digits`); the position is the caller's promise.
-            unsafe {
-                let next = next.get_unchecked_mut(usize::from(digit));
-                // Processors follow a few streams of stores by themselves, not as many as there are bins.
-                prefetch(target.0.wrapping_add(*next + ahead));
-                target.0.add(*next).write(make(position));
-                *next += 1;
-            }
-        }
-    }
-    Ok(())
+    let put = |_, place, position| {
+        // Processors follow a few streams of stores by themselves, not as many as there are bins.
+        prefetch(target.0.wrapping_add(place + ahead));
+        // SAFETY: the place is the caller's promise.
+        unsafe { target.0.add(place).write(make(position)) };
+    };
+    // SAFETY: the caller answers for the digits.
+    unsafe { place_each(digits, range, next, interrupt, put) }
 }
 
 /// Scatter one lane by whole cache lines, past the cache.
@@ -229,20 +223,38 @@ unsafe fn scatter_lines<E: Copy>(
 ) -> Result<()> {
     // SAFETY: the caller answers for the places.
     let mut lines = unsafe { Lines::new(target.0, next.to_vec()) };
+    // SAFETY: there is such a bin, and the places of a bin follow each other.
+    let put = |bin, place, position| unsafe { lines.put(bin, place, make(position)) };
+    // SAFETY: the caller answers for the digits.
+    unsafe { place_each(digits, range, next, interrupt, put)? };
+    lines.finish(next.iter().copied());
+    Ok(())
+}
+
+/// Have `put` write what belongs to every position of `range` at its place: `put(bin, place, position)`.
+///
+/// # Safety
+/// Digits are below the number of `next`.
+#[inline]
+unsafe fn place_each(
+    digits: &[u16],
+    range: Range<usize>,
+    next: &mut [usize],
+    interrupt: Interrupt<'_>,
+    mut put: impl FnMut(usize, usize, usize),
+) -> Result<()> {
     for start in range.clone().step_by(CHUNK) {
         interrupt.check()?;
         let stop = range.end.min(start + CHUNK);
         for (position, &digit) in (start..stop).zip(&digits[start..stop]) {
             let bin = usize::from(digit);
-            // SAFETY: digits are below the number of bins (invariant of `Digits`); the places of a bin follow each other.
-            unsafe {
-                let next = next.get_unchecked_mut(bin);
-                lines.put(bin, *next, make(position));
-                *next += 1;
-            }
+            // SAFETY: the caller's promise.
+            let next = unsafe { next.get_unchecked_mut(bin) };
+            let place = *next;
+            *next = place + 1;
+            put(bin, place, position);
         }
     }
-    lines.finish(next.iter().copied());
     Ok(())
 }
 

@@ -13,7 +13,7 @@ from lengthwise._core import LengthwiseError, Packer, pack_limited
 from lengthwise._integers import as_integer
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
     import numpy.typing as npt
 
@@ -155,18 +155,24 @@ def as_items(tokens: npt.NDArray[np.uint64], groups: Any) -> Items:
     return items._replace(tokens=items.total(tokens))
 
 
-def as_limits(limits: Mapping[str, tuple[Any, int]] | None, n: int) -> list[tuple[str, npt.NDArray[np.uint64], int]]:
-    """(name, uint64[n], the most in a pack) of every limit beside the tokens."""
-    checked = []
-    for name, pair in (limits or {}).items():
+def as_pairs(limits: Mapping[str, Any]) -> Iterator[tuple[str, PerSample, Any]]:
+    """Yield (name, counts, the most in a pack) of every limit as it was given."""
+    for name, pair in dict(limits).items():
         try:
-            values, most = pair
+            counts, most = pair
         except (TypeError, ValueError) as error:
             raise LengthwiseError(
                 f"limits[{name!r}] must be (one count for each sample, the most in a pack)"
             ) from error
-        most = as_integer(most, f"limits[{name!r}][1]", 1, 2**63 - 1)
-        array = PerSample.of(values, f"limits[{name!r}][0]").values
+        yield name, PerSample.of(counts, f"limits[{name!r}][0]"), most
+
+
+def as_limits(limits: Mapping[str, tuple[Any, int]] | None, n: int) -> list[tuple[str, npt.NDArray[np.uint64], int]]:
+    """(name, uint64[n], the most in a pack) of every limit beside the tokens."""
+    checked = []
+    for name, counts, given in as_pairs(limits or {}):
+        most = as_integer(given, f"limits[{name!r}][1]", 1, 2**63 - 1)
+        array = counts.values
         if array.dtype != np.uint64 or array.ndim != 1:
             array = as_lengths(array, f"limits[{name!r}][0]")
         if array.size != n:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import KW_ONLY, dataclass, field, fields
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
@@ -11,13 +11,13 @@ from lengthwise import _core
 from lengthwise._arrays import MAX_LENGTH
 from lengthwise._core import LengthwiseError
 from lengthwise._integers import as_integer
-from lengthwise._pack_items import NO_CAP, ItemPacks, PerSample, pack_items
+from lengthwise._pack_items import ItemPacks, PerSample, as_pairs, pack_items
 from lengthwise.layouts import EpochPlanner, PlanArrays, Settings
-from lengthwise.packing import PackMethod, as_work, one_of
+from lengthwise.packing import PackMethod, as_options, one_of
 from lengthwise.summary import squared_lengths
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Mapping
 
     import numpy.typing as npt
 
@@ -71,7 +71,7 @@ class Packed:
 
     def __post_init__(self) -> None:
         if self.limits is not None:
-            limits = {name: (PerSample.of(*of), most) for name, of, most in _pairs(self.limits)}
+            limits = {name: (counts, most) for name, counts, most in as_pairs(self.limits)}
             object.__setattr__(self, "limits", limits)
         if self.groups is not None:
             object.__setattr__(self, "groups", PerSample.of(self.groups, "groups"))
@@ -109,14 +109,14 @@ class _PackedPlanner:
 
     def __init__(self, layout: Packed, lengths: Lengths, settings: Settings) -> None:
         capacity = as_integer(layout.capacity, "capacity", 1, MAX_LENGTH, "pass the tokens of one row")
-        cap = layout.max_samples
-        options: dict[str, Any] = {
-            "method": one_of(layout.method, "method", get_args(PackMethod)),
-            "max_samples": NO_CAP if cap is None else as_integer(cap, "max_samples", 1, NO_CAP - 1, "or None"),
-            "multiple_of": as_integer(layout.multiple_of, "multiple_of", 1, capacity, "pass 1 for no alignment"),
-            "overlong": settings.overlong,
-            "work": as_work(layout.time_limit),
-        }
+        options = as_options(
+            capacity,
+            method=layout.method,
+            max_samples=layout.max_samples,
+            multiple_of=layout.multiple_of,
+            overlong=settings.overlong,
+            time_limit=layout.time_limit,
+        )
         pad_to = one_of(layout.pad_to, "pad_to", ("capacity", "fill"))
         self._items: ItemPacks | None = None
         if layout.limits or layout.groups is not None:
@@ -154,14 +154,3 @@ def _expanded(packs: ItemPacks, plan: PlanArrays) -> PlanArrays:
         "repeated": max(-missing, 0),
     }
     return PlanArrays(indices, starts, sizes, plan.padded_lengths, packs.segments(indices), plan.accounts | accounts)
-
-
-def _pairs(limits: Any) -> Iterator[tuple[str, tuple[Any, str], int]]:
-    for name, pair in dict(limits).items():
-        try:
-            counts, most = pair
-        except (TypeError, ValueError) as error:
-            raise LengthwiseError(
-                f"limits[{name!r}] must be (one count for each sample, the most in a pack)"
-            ) from error
-        yield name, (counts, f"limits[{name!r}][0]"), most

@@ -176,9 +176,9 @@ def pack(
         groups: integers or strings[n]: samples of one label stay together in one pack (preference pairs, answers to one
             prompt); in it they stand next to each other.
 
-        With `limits`, and with `groups` under a cap, packing goes sample by sample: the better of first fit by the
-        largest share and of worst fit; `method` must be `"best_fit"` or `"auto"`. With either, `overlong` must be
-        `"error"`, `"drop"` (a whole group) or, without groups, `"truncate"`.
+        With `limits`, and with `groups` under a cap, packing goes sample by sample: the better of best fit and of
+        worst fit; `method` must be `"best_fit"` or `"auto"`. With either, `overlong` must be `"error"`, `"drop"` (a
+        whole group) or, without groups, `"truncate"`.
 
     Returns:
         Packs, deterministic: the same for the same arguments on every machine.
@@ -202,15 +202,14 @@ def pack(
     """
     lengths = as_lengths(lengths)
     capacity = as_integer(capacity, "capacity", 1, MAX_LENGTH, "pass the tokens of one row")
-    options: dict[str, Any] = {
-        "method": one_of(method, "method", get_args(PackMethod)),
-        "max_samples": NO_CAP
-        if max_samples is None
-        else as_integer(max_samples, "max_samples", 1, NO_CAP - 1, "or None"),
-        "multiple_of": as_integer(multiple_of, "multiple_of", 1, capacity, "pass 1 for no alignment"),
-        "overlong": one_of(overlong, "overlong", get_args(PackOverlong)),
-        "work": as_work(time_limit),
-    }
+    options = as_options(
+        capacity,
+        method=method,
+        max_samples=max_samples,
+        multiple_of=multiple_of,
+        overlong=one_of(overlong, "overlong", get_args(PackOverlong)),
+        time_limit=time_limit,
+    )
     seed = None if seed is None else as_integer(seed, "seed", 0, 2**64 - 1, "or None")
     if limits or groups is not None:
         packed = pack_items(lengths, capacity, options, limits=limits, groups=groups, seed=seed)
@@ -236,6 +235,21 @@ def one_of(value: Any, name: str, choices: tuple[str, ...]) -> str:
         listed = ", ".join(repr(choice) for choice in choices)
         raise LengthwiseError(f"{name} is {value!r:.60}, but must be one of {listed}")
     return value
+
+
+def as_options(
+    capacity: int, *, method: Any, max_samples: Any, multiple_of: Any, overlong: str, time_limit: Any
+) -> dict[str, Any]:
+    """Return the options of the core's packer, checked; `overlong` is."""
+    return {
+        "method": one_of(method, "method", get_args(PackMethod)),
+        "max_samples": NO_CAP
+        if max_samples is None
+        else as_integer(max_samples, "max_samples", 1, NO_CAP - 1, "or None"),
+        "multiple_of": as_integer(multiple_of, "multiple_of", 1, capacity, "pass 1 for no alignment"),
+        "overlong": overlong,
+        "work": as_work(time_limit),
+    }
 
 
 def as_work(time_limit: Any) -> int:

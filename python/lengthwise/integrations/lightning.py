@@ -89,12 +89,8 @@ class PlannedDataModule(LightningDataModule):
         ended = saved["epoch"] > trainer.current_epoch
         counts = trainer.fit_loop.epoch_loop.batch_progress.current
         more = (len(sampler) if ended else sampler.skipped) - counts.ready
-        for name in (
-            "ready",
-            "started",
-            "processed",
-            "completed",
-        ):  # the last may be one behind, if saved by a callback
+        # Each by as much: where a callback saved, the last is one behind.
+        for name in ("ready", "started", "processed", "completed"):
             setattr(counts, name, getattr(counts, name) + more)
         return sampler
 

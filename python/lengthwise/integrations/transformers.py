@@ -173,9 +173,8 @@ class PlannedTrainer(_Base):
                 f"planner has world_size={self.planner.world_size}, but {args.world_size} processes train; "
                 f"write Planner(..., world_size={args.world_size})"
             )
-        factor = (
-            self._train_batch_size / args.train_batch_size
-        )  # less than 1 where auto_find_batch_size ran out of memory
+        # Less than 1 where auto_find_batch_size ran out of memory.
+        factor = self._train_batch_size / args.train_batch_size
         planner = self.planner if factor == 1 else scale_budget(self.planner, factor)
         make = partial(_TrainerSampler, planner, rank=args.process_index)
         saved, epochs = self._saved, math.ceil(args.num_train_epochs)

@@ -111,8 +111,6 @@ pub struct Planner {
     groups: Buckets,
     /// How many items each group has; the over-long are the last.
     counts: Vec<u64>,
-    /// Where each group starts, and the end.
-    starts: Vec<usize>,
     excess: Excess,
     samples: usize,
 }
@@ -139,12 +137,7 @@ impl Planner {
         let overlong = counts[groups.bounds().len()];
         let excess = Excess::new(lengths, overlong, limit, settings.overlong, &layout)?;
         excess.recount(&mut counts, &groups);
-        let ends = counts.iter().scan(0, |end, &count| {
-            *end += count as usize;
-            Some(*end)
-        });
-        let starts = std::iter::once(0).chain(ends).collect();
-        Ok(Self { layout, settings, groups, counts, starts, excess, samples: lengths.len() })
+        Ok(Self { layout, settings, groups, counts, excess, samples: lengths.len() })
     }
 
     /// How many items an epoch has: samples, and the further pieces of those that are split.
@@ -194,10 +187,14 @@ impl Planner {
         accounts: &mut Accounts,
         interrupt: Interrupt<'_>,
     ) -> Result<(Vec<I>, Vec<Batch>)> {
-        let Self { layout: Padded { limits, pad_to, order, last_batch, .. }, groups, counts, starts, settings, .. } =
-            self;
+        let Self { layout: Padded { limits, pad_to, order, last_batch, .. }, groups, counts, settings, .. } = self;
         let (threads, bits) = (settings.threads as usize, (settings.seed, epoch));
         let overlong = groups.bounds().len();
+        let mut starts = vec![0];
+        starts.extend(counts.iter().scan(0, |end, &count| {
+            *end += count as usize;
+            Some(*end)
+        }));
         let cut_fixed = |group: usize, positions: Range<usize>, batches: &mut Vec<Batch>| {
             fill_fixed(batches, positions, limits.padded(groups.bounds()[group]), limits)
         };

@@ -1,8 +1,9 @@
 //! Bins shuffled into their final places: the second half of a uniform shuffle that respects the cache.
 //!
-//! Method: bin after bin is shuffled, in the cache, from where it was scattered to where it belongs. On one thread that is the front
-//! of the same memory, which then becomes the result; where the two overlap, the bin is copied aside first. A second part of the
-//! samples, their tokens, comes out in the same order and is looked at while it is in the cache: it is never written to memory.
+//! Method: bin after bin is shuffled, in the cache, from where it was scattered to where it belongs. On one thread that is
+//! the front of the same memory, which then becomes the result; where the two overlap, the bin is copied aside first. A
+//! second part of the samples, their tokens, comes out in the same order and is looked at while it is in the cache: it is
+//! never written to memory.
 //! Cost: 1.3 ns a sample, 2.3 with tokens; on one thread no memory beside what was scattered, on several 4 bytes a sample.
 
 use std::ops::Range;
@@ -18,8 +19,8 @@ use crate::{Error, Index, Interrupt, Result};
 /// Runs for each thread, where there are several, so that all end at about the same time.
 const RUNS: usize = 4;
 
-/// A result that was made in less memory keeps all of it: allocators keep a small block for the next epoch if they get it back whole,
-/// and page faults cost more than all that is done here.
+/// A result that was made in less memory keeps all of it: allocators keep a small block for the next epoch if they get it
+/// back whole, and page faults cost more than all that is done here.
 const SMALL: usize = 32 << 20;
 
 /// Who looks at the tokens of shuffled samples, unit after unit.

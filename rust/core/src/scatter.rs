@@ -4,8 +4,8 @@
 //! Method: every sample draws a random bin of its bucket and is scattered to it; each bin, which fits the second-level cache, is
 //! then shuffled by itself (see `pour`). Given ideal bits the result is exactly uniform: the bin digits are independent and
 //! uniform, and what is inside a bin is then permuted uniformly.
-//! Cost: about 2 ns a sample, where bins get room to spare; each thread scatters a stretch of the samples to bins of its own. The bins
-//! of all stretches together are the same for any number of them.
+//! Cost: about 2 ns a sample, where bins get room to spare; each thread scatters a stretch of the samples to bins of its
+//! own. The bins of all stretches together are the same for any number of them.
 //! Source: Rao 1961, Sandelius 1962.
 
 use std::ops::Range;

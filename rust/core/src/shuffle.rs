@@ -18,8 +18,8 @@ pub fn shuffle<T: Copy>(items: &mut [T], key: Key) {
     widest(FisherYates { items, next: &[], place: InPlace, key });
 }
 
-/// Shuffle `items`, which are left in disorder, into two columns: the first part of every item to `first`, the second, where there
-/// is one, to `second`. Meanwhile `next` is brought into the cache: what will be shuffled after.
+/// Shuffle `items`, which are left in disorder, into two columns: the first part of every item to `first`, the second,
+/// where there is one, to `second`. Meanwhile `next` is brought into the cache: what will be shuffled after.
 pub(crate) fn shuffle_into<I: Copy, const W: usize>(
     items: &mut [[I; W]],
     first: &mut [I],

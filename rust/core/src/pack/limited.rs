@@ -3,8 +3,10 @@
 //! Samples of one size are no longer alike, so this goes sample by sample, in order of their largest share of any limit:
 //! best fit by tokens among the packs that have enough of everything (see `cells`); and where that leaves more than half a
 //! percent above the bound, worst fit (always the pack with the smallest largest share) into fewer and fewer packs.
-//! The better one is kept. Cost: 1 to 2 us a sample for best fit, 0.5 us for each of at most about ten trials. The bound is the largest of the
-//! totals divided by their limits; it is loose where limits bind on different samples.
+//! The better one is kept. The bound is the largest of the totals divided by their limits; it is loose where limits bind
+//! on different samples.
+//!
+//! Cost: 1 to 2 us a sample for best fit, 0.5 us for each of at most about ten trials.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;

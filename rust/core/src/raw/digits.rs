@@ -188,8 +188,8 @@ unsafe impl<E: Send> Sync for Target<E> {}
 /// Scatter one lane with plain stores.
 ///
 /// # Safety
-/// For every digit d, `target` may be written from position `next[d]` on as often as d occurs in `digits[range]`; digits are below
-/// the number of `next`.
+/// For every digit d, `target` may be written from position `next[d]` on as often as d occurs in `digits[range]`; digits
+/// are below the number of `next`.
 unsafe fn scatter_plain<E: Copy>(
     digits: &[u16],
     range: Range<usize>,

@@ -11,8 +11,8 @@ pub(crate) trait Place<T> {
     fn put(&mut self, items: &mut [T], position: usize, taken: T);
 }
 
-/// Take `items[chosen[lane]]`, and put `items[left - 1 - lane]` where it was, for every lane in order. Nothing happens where something
-/// is out of range.
+/// Take `items[chosen[lane]]`, and put `items[left - 1 - lane]` where it was, for every lane in order. Nothing happens
+/// where something is out of range.
 ///
 /// Without a check for every lane a shuffle in cache takes 0.9 instead of 1.3 ns an item.
 #[inline(always)]

@@ -98,6 +98,13 @@ def test_more_batches_a_step_than_samples() -> None:
         next(iter(BatchSampler(planner(3, accumulate=4), rank=0)))
 
 
+@pytest.mark.parametrize("layout", [lw.Padded(8), lw.Packed(8)])
+def test_a_step_of_more_batches_than_there_are(layout: Any) -> None:
+    short = lw.Planner([8] * 5, layout, world_size=2, accumulate=3, remainder="drop")
+    with pytest.raises(lw.LengthwiseError, match=r"world_size is 2 and accumulate is 3, but .* only 5 batches"):
+        short.plan()
+
+
 def test_more_ranks_than_samples() -> None:
     with pytest.raises(lw.LengthwiseError, match=r"world_size is 9.*fewer ranks"):
         next(iter(BatchSampler(planner(9), rank=0)))

@@ -42,6 +42,7 @@ impl<'a> Arbitrary<'a> for Case {
         let settings = Settings {
             seed: from.arbitrary()?,
             world_size: from.int_in_range(1..=40)?,
+            accumulate: from.int_in_range(1..=3)?,
             overlong: *from.choose(&overlong)?,
             remainder: *from.choose(&[Remainder::Split, Remainder::Repeat, Remainder::Drop])?,
             threads: from.int_in_range(1..=4)?,
@@ -128,7 +129,7 @@ fuzz_target!(|case: Case| {
         return;
     }
     let Some(plan) = case.plan(1) else { return };
-    assert_eq!(plan.batches.len() % case.settings.world_size as usize, 0);
+    assert_eq!(plan.batches.len() % (case.settings.world_size * case.settings.accumulate) as usize, 0);
     plan.batches.iter().for_each(|batch| case.check_batch(&plan, batch));
     case.check_accounts(&plan);
     if case.settings.threads > 1 {

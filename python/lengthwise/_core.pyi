@@ -114,7 +114,9 @@ class Packer:
 class PackedPlanner:
     """Everything about the packed epochs of one set of lengths that is the same in each."""
 
-    def __new__(cls, packer: Packer, *, pad_to: str, seed: int, world_size: int, remainder: str) -> PackedPlanner: ...
+    def __new__(
+        cls, packer: Packer, *, pad_to: str, seed: int, world_size: int, accumulate: int, remainder: str
+    ) -> PackedPlanner: ...
     def plan(
         self, lengths: Lengths, epoch: int
     ) -> tuple[
@@ -169,6 +171,7 @@ class PaddedPlanner:
         longest_first: bool,
         seed: int,
         world_size: int,
+        accumulate: int,
         overlong: str,
         remainder: str,
         threads: int,

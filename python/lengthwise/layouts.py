@@ -45,6 +45,7 @@ class Settings(NamedTuple):
 
     seed: int
     world_size: int
+    accumulate: int
     overlong: str
     remainder: str
     threads: int
@@ -192,6 +193,7 @@ class _PaddedPlanner:
             longest_first=layout.longest_first,
             seed=settings.seed,
             world_size=settings.world_size,
+            accumulate=settings.accumulate,
             overlong=settings.overlong,
             remainder=settings.remainder,
             threads=settings.threads,

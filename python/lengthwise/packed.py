@@ -133,6 +133,7 @@ class _PackedPlanner:
             pad_to=pad_to,
             seed=settings.seed,
             world_size=settings.world_size,
+            accumulate=settings.accumulate,
             remainder=settings.remainder,
         )
 

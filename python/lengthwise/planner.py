@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any, Final, Literal, get_args
 from lengthwise import _core
 from lengthwise._arrays import as_lengths
 from lengthwise._choices import as_choice
-from lengthwise._core import LengthwiseError
 from lengthwise._integers import as_integer
 from lengthwise._mapped import MappedLengths
 from lengthwise.layouts import Layout, Settings
@@ -115,7 +114,7 @@ class Planner:
             cost=cost,
             rank_speed=rank_speed,
         )
-        settings = Settings(self.seed, self.step_maker.divisor, overlong, remainder, self.threads)
+        settings = Settings(self.seed, *self.step_maker.whole, overlong, remainder, self.threads)
         self._ready = layout.prepare(self.lengths, settings)
 
     @property
@@ -191,12 +190,8 @@ class Planner:
             True
         """
         epoch = as_integer(epoch, "epoch", 0, 2**63 - 1)
-        try:
-            batches = self._ready.plan(self.lengths, epoch)
-        except LengthwiseError as error:
-            raise self._explained(error) from None
         arrays = self.step_maker.arrange(
-            batches,
+            self._ready.plan(self.lengths, epoch),
             layout=self.layout,
             lengths=self.lengths,
             seed=self.seed,
@@ -204,13 +199,6 @@ class Planner:
             remainder=self.remainder,
         )
         return Plan(arrays, epoch=epoch, planner=self)
-
-    def _explained(self, error: LengthwiseError) -> LengthwiseError:
-        """Say in the numbers of the caller what the core says of their product."""
-        product, ranks = f"world_size is {self.step_maker.divisor}, ", f"world_size is {self.world_size}"
-        if self.accumulate == 1 or not str(error).startswith(product):
-            return error
-        return LengthwiseError(str(error).replace(product, f"{ranks} and accumulate is {self.accumulate}, "))
 
     def __repr__(self) -> str:
         return f"<Planner of {self.lengths.size:,} samples for {self.world_size} ranks: {self.layout}>"

@@ -93,9 +93,9 @@ class Steps:
         return cls(method, window, world_size, accumulate, (coefficients[0], coefficients[1]), speeds)
 
     @property
-    def divisor(self) -> int:
-        """What the number of batches must divide by when the layout hands them over."""
-        return 1 if self.method == "same_shape" else self.world_size * self.accumulate
+    def whole(self) -> tuple[int, int]:
+        """Of how many ranks, and batches of each, the layout must hand over whole steps."""
+        return (1, 1) if self.method == "same_shape" else (self.world_size, self.accumulate)
 
     def costs(self, batches: Any, layout: Layout, lengths: Lengths) -> npt.NDArray[np.float64]:
         """Return float64[b]: the cost of each batch; `batches` are a plan or its arrays."""

@@ -126,19 +126,20 @@ pub(crate) struct PackedPlanner {
 #[pymethods]
 impl PackedPlanner {
     #[new]
-    #[pyo3(signature = (packer, *, pad_to, seed, world_size, remainder))]
+    #[pyo3(signature = (packer, *, pad_to, seed, world_size, accumulate, remainder))]
     fn new(
         py: Python<'_>,
         packer: &Packer,
         pad_to: &str,
         seed: u64,
         world_size: u32,
+        accumulate: u32,
         remainder: &str,
     ) -> PyResult<Self> {
         let pad_to = choice("pad_to", pad_to, &[("capacity", PadPack::Capacity), ("fill", PadPack::Fill)])?;
         let remainder = choice("remainder", remainder, REMAINDER)?;
         let overlong = packer.inner.options().overlong;
-        let settings = Settings { seed, world_size, overlong, remainder, threads: 1 };
+        let settings = Settings { seed, world_size, accumulate, overlong, remainder, threads: 1 };
         let inner = enter(py, |_| pack::PackedPlanner::new(packer.inner.clone(), pad_to, settings))?;
         Ok(Self { inner })
     }

@@ -22,7 +22,7 @@ pub(crate) struct PaddedPlanner {
 impl PaddedPlanner {
     #[new]
     #[pyo3(signature = (lengths, *, boundaries, max_tokens, max_samples, multiple_of, samples_multiple_of, pad_to, order,
-                        last_batch, longest_first, seed, world_size, overlong, remainder, threads))]
+                        last_batch, longest_first, seed, world_size, accumulate, overlong, remainder, threads))]
     #[expect(clippy::too_many_arguments, reason = "a keyword-only constructor")]
     fn new(
         py: Python<'_>,
@@ -38,6 +38,7 @@ impl PaddedPlanner {
         longest_first: bool,
         seed: u64,
         world_size: u32,
+        accumulate: u32,
         overlong: &str,
         remainder: &str,
         threads: u32,
@@ -69,6 +70,7 @@ impl PaddedPlanner {
         let settings = core::Settings {
             seed,
             world_size,
+            accumulate,
             overlong: choice(
                 "overlong",
                 overlong,

@@ -1,16 +1,6 @@
-//! In which order batches run.
-//!
-//! The stage between filling and running: a table of batches goes in, the same batches come out in running order. Batch i
-//! then belongs to step `i / world_size`.
+//! Which batch runs first.
 
 use crate::batch::Batch;
-use crate::rng::Key;
-use crate::shuffle::shuffle;
-
-/// A uniformly random order.
-pub(crate) fn shuffled(batches: &mut [Batch], key: Key) {
-    shuffle(batches, key);
-}
 
 /// Bring the step with the longest batch (of those the one with most samples) to the front, so that what does not fit the
 /// memory fails at once; steps stay whole.

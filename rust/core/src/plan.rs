@@ -14,8 +14,7 @@ use crate::limits::Limits;
 use crate::order;
 use crate::overlong::{Excess, Overlong};
 use crate::pour::pour;
-use crate::ranks::{self, Remainder};
-use crate::rng::{Key, Stream};
+use crate::ranks::{Remainder, settle};
 use crate::scatter::scattered;
 use crate::sort::sorted;
 use crate::{Error, Histogram, Index, Interrupt, Length, Result};
@@ -64,6 +63,8 @@ pub struct Settings {
     pub seed: u64,
     /// How many ranks share the plan.
     pub world_size: u32,
+    /// How many batches each of them runs in a step.
+    pub accumulate: u32,
     /// What to do with samples that fit no batch.
     pub overlong: Overlong,
     /// What to do with batches that do not divide by the number of ranks.
@@ -72,12 +73,39 @@ pub struct Settings {
     pub threads: u32,
 }
 
+impl Settings {
+    /// # Errors
+    /// [`Error::Invalid`] for steps without batches.
+    pub(crate) fn validate(&self) -> Result<()> {
+        for (name, value) in [("world_size", self.world_size), ("accumulate", self.accumulate)] {
+            if value == 0 {
+                return Err(Error::invalid(format!("{name} is 0, but must be at least 1")));
+            }
+        }
+        Ok(())
+    }
+
+    /// Batches in a step: the number of an epoch's batches divides by it.
+    pub(crate) fn step(&self) -> usize {
+        self.world_size as usize * self.accumulate as usize
+    }
+
+    /// What makes a step, for messages.
+    pub(crate) fn ranks(&self) -> String {
+        match self.accumulate {
+            1 => format!("world_size is {}", self.world_size),
+            accumulate => format!("world_size is {} and accumulate is {accumulate}", self.world_size),
+        }
+    }
+}
+
 /// A planned epoch.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Plan<I> {
     /// Samples, batch by batch, though batches are not in running order.
     pub indices: Vec<I>,
-    /// The batches in running order: batch i belongs to step `i / world_size`, rank `i % world_size`.
+    /// The batches in running order: batch i belongs to rank `i % world_size`, step
+    /// `i / (world_size * accumulate)`.
     pub batches: Vec<Batch>,
     /// Per index, which tokens of the sample are used, where not all are.
     pub segments: Option<Vec<[u32; 2]>>,
@@ -125,9 +153,7 @@ impl Planner {
         if lengths.is_empty() {
             return Err(Error::invalid("lengths is empty, but a plan needs at least one sample"));
         }
-        if settings.world_size == 0 {
-            return Err(Error::invalid("world_size is 0, but there must be at least 1 rank"));
-        }
+        settings.validate()?;
         let groups = groups(&layout)?;
         let limit = groups.longest();
         let mut counts = vec![0; groups.bounds().len() + 1];
@@ -161,19 +187,10 @@ impl Planner {
         let items = self.excess.items(lengths);
         let mut accounts = self.excess.accounts();
         let (mut indices, mut batches) = self.cut(items, epoch, &mut accounts, interrupt)?;
-        let world_size = self.settings.world_size as usize;
-        if self.settings.remainder == Remainder::Split {
-            let padded = |batch: Batch| self.padded(batch, &indices, items);
-            accounts.cut_batches = ranks::split(&mut batches, world_size, &self.layout.limits, padded)?;
-        }
-        order::shuffled(&mut batches, Key::new(self.settings.seed, epoch, Stream::Batches));
-        match self.settings.remainder {
-            Remainder::Split => {}
-            Remainder::Repeat => accounts.repeated += ranks::repeat(&mut batches, world_size),
-            Remainder::Drop => accounts.dropped += ranks::drop(&mut batches, world_size)?,
-        }
+        let padded = |batch: Batch| self.padded(batch, &indices, items);
+        settle(&mut batches, &self.settings, epoch, &self.layout.limits, &mut accounts, padded)?;
         if self.layout.longest_first {
-            order::longest_first(&mut batches, world_size);
+            order::longest_first(&mut batches, self.settings.step());
         }
         let segments = self.excess.segments(lengths, &mut indices);
         Ok(Plan { indices, batches, segments, accounts })

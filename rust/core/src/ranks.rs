@@ -9,6 +9,9 @@ use std::collections::BinaryHeap;
 
 use crate::batch::Batch;
 use crate::limits::Limits;
+use crate::plan::{Accounts, Settings};
+use crate::rng::{Key, Stream};
+use crate::shuffle::shuffle;
 use crate::{Error, Result};
 
 /// What to do with batches that do not divide by the number of ranks.
@@ -22,21 +25,45 @@ pub enum Remainder {
     Drop,
 }
 
-/// Cut the largest batches in two until `world_size` divides their number. `padded` gives the padded length of a part.
+/// Put the batches of an epoch in a random order and make their number whole steps: what that cuts, repeats and drops is
+/// counted. `padded` gives the padded length of a part of a batch.
 ///
 /// # Errors
-/// [`Error::Invalid`] when there are fewer samples than batches needed.
-pub(crate) fn split(
+/// [`Error::Invalid`] when there are too few samples, or nothing would be left.
+pub(crate) fn settle(
     batches: &mut Vec<Batch>,
-    world_size: usize,
+    settings: &Settings,
+    epoch: u64,
     limits: &Limits,
+    accounts: &mut Accounts,
     padded: impl Fn(Batch) -> u32,
-) -> Result<u64> {
-    let missing = batches.len().next_multiple_of(world_size) - batches.len();
+) -> Result<()> {
+    let shuffle = |batches: &mut Vec<Batch>| shuffle(batches, Key::new(settings.seed, epoch, Stream::Batches));
+    match settings.remainder {
+        Remainder::Split => {
+            accounts.cut_batches = split(batches, settings, limits, padded)?;
+            shuffle(batches);
+        }
+        Remainder::Repeat => {
+            shuffle(batches);
+            accounts.repeated += repeat(batches, settings.step());
+        }
+        Remainder::Drop => {
+            shuffle(batches);
+            accounts.dropped += drop(batches, settings)?;
+        }
+    }
+    Ok(())
+}
+
+/// Cut the largest batches in two until their number is whole steps.
+fn split(batches: &mut Vec<Batch>, settings: &Settings, limits: &Limits, padded: impl Fn(Batch) -> u32) -> Result<u64> {
+    let missing = batches.len().next_multiple_of(settings.step()) - batches.len();
     if !cut(batches, missing, limits, padded) {
         return Err(Error::invalid(format!(
-            "world_size is {world_size}, but the epoch has too few samples to give every rank a batch; \
-             choose remainder=\"repeat\" or fewer ranks"
+            "{}, but the epoch has too few samples to give every rank {}; choose remainder=\"repeat\" or fewer ranks",
+            settings.ranks(),
+            if settings.accumulate == 1 { "a batch" } else { "its batches" }
         )));
     }
     Ok(missing as u64)
@@ -72,27 +99,25 @@ pub(crate) fn cut(batches: &mut Vec<Batch>, missing: usize, limits: &Limits, pad
     true
 }
 
-/// Append copies of the first batches until `world_size` divides their number; the samples that this repeats.
-pub(crate) fn repeat(batches: &mut Vec<Batch>, world_size: usize) -> u64 {
+/// Append copies of the first batches until `step` divides their number; the samples that this repeats.
+fn repeat(batches: &mut Vec<Batch>, step: usize) -> u64 {
     let total = batches.len();
     if total == 0 {
         return 0;
     }
-    let missing = total.next_multiple_of(world_size) - total;
+    let missing = total.next_multiple_of(step) - total;
     (0..missing).for_each(|i| batches.push(batches[i % total]));
     batches[total..].iter().map(|batch| u64::from(batch.size)).sum()
 }
 
-/// Leave the last batches out so that `world_size` divides their number; the samples that this drops.
-///
-/// # Errors
-/// [`Error::Invalid`] when nothing would be left.
-pub(crate) fn drop(batches: &mut Vec<Batch>, world_size: usize) -> Result<u64> {
-    let kept = batches.len() - batches.len() % world_size;
+/// Leave the last batches out so that their number is whole steps; the samples that this drops.
+fn drop(batches: &mut Vec<Batch>, settings: &Settings) -> Result<u64> {
+    let kept = batches.len() - batches.len() % settings.step();
     if kept == 0 && !batches.is_empty() {
         return Err(Error::invalid(format!(
-            "world_size is {world_size}, but the epoch has only {} batches and remainder=\"drop\" leaves none; \
-             choose remainder=\"split\" or \"repeat\"",
+            "{}, but the epoch has only {} batches and remainder=\"drop\" leaves none; choose remainder=\"split\" or \
+             \"repeat\"",
+            settings.ranks(),
             batches.len()
         )));
     }

@@ -49,6 +49,7 @@ fn cases() -> impl Strategy<Value = Case> {
     let settings = (
         any::<u64>(),
         prop_oneof![Just(1_u32), 1_u32..9],
+        prop_oneof![3 => Just(1_u32), 1 => 1_u32..4],
         prop_oneof![
             Just(Overlong::Error),
             Just(Overlong::Drop),
@@ -66,11 +67,11 @@ fn cases() -> impl Strategy<Value = Case> {
         if boundaries.is_empty() {
             boundaries.push(limits.longest());
         }
-        let (seed, world_size, overlong, remainder) = settings;
+        let (seed, world_size, accumulate, overlong, remainder) = settings;
         Case {
             lengths,
             layout: Padded { limits, boundaries, pad_to, order, last_batch, longest_first },
-            settings: Settings { seed, world_size, overlong, remainder, threads: 1 },
+            settings: Settings { seed, world_size, accumulate, overlong, remainder, threads: 1 },
             epoch,
         }
     })
@@ -100,6 +101,10 @@ fn tokens(case: &Case, plan: &Plan<u32>, position: usize) -> u32 {
         Some(segments) => segments[position][1] - segments[position][0],
         None => case.lengths[plan.indices[position] as usize],
     }
+}
+
+fn step(case: &Case) -> usize {
+    (case.settings.world_size * case.settings.accumulate) as usize
 }
 
 fn positions(batch: &Batch) -> std::ops::Range<usize> {
@@ -193,7 +198,7 @@ proptest! {
     #[test]
     fn promises_hold(case in cases()) {
         let Some(plan) = case.plan(1) else { return Ok(()) };
-        prop_assert_eq!(plan.batches.len() % case.settings.world_size as usize, 0);
+        prop_assert_eq!(plan.batches.len() % step(&case), 0);
         check_limits(&case, &plan)?;
         check_accounts(&case, &plan)?;
         for threads in [2, 5] {
@@ -201,7 +206,7 @@ proptest! {
             prop_assert_eq!(Some(&plan), other.as_ref());
         }
         if case.layout.longest_first {
-            let step = &plan.batches[..case.settings.world_size.min(plan.batches.len() as u32) as usize];
+            let step = &plan.batches[..step(&case).min(plan.batches.len())];
             let longest = |batches: &[Batch]| batches.iter().map(|batch| batch.padded_length).max();
             prop_assert_eq!(longest(step), longest(&plan.batches));
         }
@@ -210,7 +215,7 @@ proptest! {
     #[test]
     fn batches_are_filled_as_the_naive_rule_says(case in cases()) {
         let mut case = case;
-        case.settings.world_size = 1;
+        (case.settings.world_size, case.settings.accumulate) = (1, 1);
         case.layout.pad_to = PadTo::Longest;
         case.layout.last_batch = LastBatch::Keep;
         case.settings.overlong = Overlong::Truncate;
@@ -249,8 +254,14 @@ fn simple(max_tokens: u64, boundaries: Vec<u32>) -> (Padded, Settings) {
         last_batch: LastBatch::Keep,
         longest_first: false,
     };
-    let settings =
-        Settings { seed: 0, world_size: 1, overlong: Overlong::Error, remainder: Remainder::Split, threads: 1 };
+    let settings = Settings {
+        seed: 0,
+        world_size: 1,
+        accumulate: 1,
+        overlong: Overlong::Error,
+        remainder: Remainder::Split,
+        threads: 1,
+    };
     (layout, settings)
 }
 

@@ -6,9 +6,9 @@
 use super::{Method, PackOptions, Packer};
 use crate::batch::Batch;
 use crate::plan::{Accounts, Plan, Settings};
+use crate::ranks::settle;
 use crate::rng::{Key, Stream};
-use crate::shuffle::shuffle;
-use crate::{Error, Interrupt, Length, Limits, Overlong, Remainder, Result, ranks};
+use crate::{Error, Interrupt, Length, Limits, Overlong, Result};
 
 /// What a pack is padded to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -36,9 +36,7 @@ impl PackedPlanner {
         if packer.samples() == 0 {
             return Err(Error::invalid("lengths is empty, but a plan needs at least one sample"));
         }
-        if settings.world_size == 0 {
-            return Err(Error::invalid("world_size is 0, but there must be at least 1 rank"));
-        }
+        settings.validate()?;
         let PackOptions { capacity, method, overlong, .. } = *packer.options();
         if method == Method::Concat {
             return Err(Error::invalid(
@@ -59,31 +57,22 @@ impl PackedPlanner {
     /// # Errors
     /// Interrupted; other lengths; more ranks than the epoch can serve.
     pub fn plan<L: Length>(&self, lengths: &[L], epoch: u64, interrupt: Interrupt<'_>) -> Result<Plan<u32>> {
-        let key = |stream| Key::new(self.settings.seed, epoch, stream);
-        let packs = self.packer.packs_of(lengths, Some(key(Stream::Packs)), interrupt)?;
+        let key = Key::new(self.settings.seed, epoch, Stream::Packs);
+        let packs = self.packer.packs_of(lengths, Some(key), interrupt)?;
         let (indices, segments) = (packs.rows.indices, packs.segments);
         let tokens = |entry: usize| match &segments {
             Some(segments) => segments[entry][1] - segments[entry][0],
             None => lengths[indices[entry] as usize].into(),
         };
         let padded = |pack: Batch| self.padded(pack, tokens);
-        let mut batches: Vec<Batch> = Vec::with_capacity(packs.rows.offsets.len() + self.settings.world_size as usize);
+        let mut batches: Vec<Batch> = Vec::with_capacity(packs.rows.offsets.len() + self.settings.step());
         batches.extend(packs.rows.offsets.windows(2).map(|stops| {
             let pack = Batch { start: stops[0] as u64, size: (stops[1] - stops[0]) as u32, padded_length: 0 };
             Batch { padded_length: padded(pack), ..pack }
         }));
         interrupt.check()?;
         let mut accounts = self.accounts();
-        let world_size = self.settings.world_size as usize;
-        if self.settings.remainder == Remainder::Split {
-            accounts.cut_batches = ranks::split(&mut batches, world_size, &self.limits(), padded)?;
-        }
-        shuffle(&mut batches, key(Stream::Batches));
-        match self.settings.remainder {
-            Remainder::Split => {}
-            Remainder::Repeat => accounts.repeated += ranks::repeat(&mut batches, world_size),
-            Remainder::Drop => accounts.dropped += ranks::drop(&mut batches, world_size)?,
-        }
+        settle(&mut batches, &self.settings, epoch, &self.limits(), &mut accounts, padded)?;
         Ok(Plan { indices, batches, segments, accounts })
     }
 

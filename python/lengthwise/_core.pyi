@@ -20,7 +20,7 @@ __all__ = [
     "batchmates",
     "fill_from_lengths",
     "fill_from_levels",
-    "fill_from_offsets",
+    "fill_from_lists",
     "fingerprint",
     "histogram",
     "in_running_order",
@@ -197,7 +197,7 @@ def balance(
 ) -> tuple[npt.NDArray[np.uint32], npt.NDArray[np.int64], npt.NDArray[np.uint64], int]:
     """Divide items into parts of near-equal cost; `sizes` beside `most` limits what a part holds."""
 
-def fill_from_lengths(out: npt.NDArray[np.uint32], lengths: npt.NDArray[np.int32] | npt.NDArray[np.int64]) -> None:
+def fill_from_lengths(out: npt.NDArray[np.uint32], lengths: npt.NDArray[np.int64]) -> None:
     """Lengths in another width, checked, into `out`."""
 
 def fill_from_levels(
@@ -209,7 +209,9 @@ def fill_from_levels(
     max_definition: int,
     element: int,
 ) -> int: ...
-def fill_from_offsets(out: npt.NDArray[np.uint32], offsets: npt.NDArray[np.int32] | npt.NDArray[np.int64]) -> None: ...
+def fill_from_lists(out: npt.NDArray[np.uint32], stream: object) -> npt.NDArray[np.int64]:
+    """Lengths of the lists in an `arrow_array_stream` capsule into `out`; the rows that are null come back."""
+
 def fingerprint(lengths: Lengths) -> str:
     """32 hexadecimal digits that tell these lengths from others, whatever integers store them."""
 

@@ -39,9 +39,8 @@ class LengthsInfo:
     Attributes:
         source: the path or the type of object.
         format: the format's name.
-        columns: the columns that were used; ("",) for an unnamed array.
+        fields: the columns that were used, by path, kind and type.
         reason: why those.
-        types: their types, as the format writes them.
         unit: what is counted.
         nulls: int64[k], the rows that were null (and were dropped, or counted as zero).
         cached: whether the lengths were kept from an earlier read.
@@ -49,12 +48,21 @@ class LengthsInfo:
 
     source: str
     format: str
-    columns: tuple[str, ...]
+    fields: tuple[Field, ...]
     reason: str
-    types: tuple[str, ...]
     unit: Unit
     nulls: npt.NDArray[np.int64]
     cached: bool = False
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The names of the columns that were used; ("",) for an unnamed array."""
+        return tuple(field.path for field in self.fields)
+
+    @property
+    def types(self) -> tuple[str, ...]:
+        """Their types, as the format writes them."""
+        return tuple(field.type for field in self.fields)
 
 
 class Lengths(np.ndarray[Any, np.dtype[Any]]):
@@ -174,9 +182,8 @@ def read_lengths(
     info = LengthsInfo(
         opened.where,
         opened.format,
-        tuple(field.path for field in fields),
+        tuple(fields),
         reason,
-        tuple(field.type for field in fields),
         unit,
         null_rows,
         bool(kept) and None not in kept,
@@ -202,11 +209,11 @@ def _resolve(
     """Return one array of lengths from those of each column, and the null rows."""
     if source.order is not None:
         found = [gather(column, source.order) for column in found]
-    if len({len(column.values) for column in found}) > 1:
-        sizes = ", ".join(f"{field.path}: {len(column.values)}" for field, column in zip(fields, found, strict=True))
-        raise LengthwiseError(f"{source.where} has columns of different lengths: {sizes}")
     values, null_rows = found[0]
     if len(found) > 1:
+        if len({len(column.values) for column in found}) > 1:
+            sizes = ", ".join(f"{field.path}: {len(each.values)}" for field, each in zip(fields, found, strict=True))
+            raise LengthwiseError(f"{source.where} has columns of different lengths: {sizes}")
         null_rows = np.unique(np.concatenate([column.nulls for column in found]))
         stacked = np.stack([column.values for column in found], axis=1)
         values = stacked.astype(np.uint32) if combine == "stack" else _summed(stacked, source)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import sys
 import time
 from collections.abc import Callable
@@ -27,17 +28,26 @@ def reporter(progress: Progress, total: int | None, what: str) -> Callback:
     """
     if callable(progress):
         return progress
-    if progress or (progress is None and sys.stderr.isatty()):
-        return Bar(total, what)
-    return lambda done, total: None  # noqa: ARG005 - nobody looks
+    return _nobody if progress is False else Bar(total, what, anywhere=progress is True)
+
+
+def _nobody(done: int, total: int | None) -> None:
+    pass
 
 
 class Bar:
-    """A line on standard error: rows, share, rows a second and the time that is left."""
+    """A line on standard error: rows, share, rows a second and the time that is left.
 
-    def __init__(self, total: int | None, what: str) -> None:
+    Args:
+        total: rows in all, or None.
+        what: what is read.
+        anywhere: whether to draw it where standard error is no terminal, too.
+    """
+
+    def __init__(self, total: int | None, what: str, *, anywhere: bool) -> None:
         self.total = total
         self.what = what
+        self.anywhere = anywhere
         self.start = time.monotonic()
         self.due = self.start + PATIENCE
         self.shown = False
@@ -47,6 +57,9 @@ class Bar:
         now = time.monotonic()
         over = total is not None and done >= total
         if (now < self.due and not (over and self.shown)) or (over and not self.shown):
+            return
+        if not self.shown and not self.anywhere and not sys.stderr.isatty():
+            self.due = math.inf
             return
         self.due = now + INTERVAL
         self.shown = True

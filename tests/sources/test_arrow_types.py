@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import polars as pl
 import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
@@ -12,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import lengthwise as lw
+from lengthwise._core import fill_from_lists
 from lengthwise.sources import measure
 
 ROWS = [[1, 2, 3], [], [4], None, [5, 6]]
@@ -178,6 +180,35 @@ def test_integers_that_are_too_large(value: int, chunks: int) -> None:
     part = pa.chunked_array([[1], [value]][-chunks:], pa.uint64())
     with pytest.raises(lw.LengthwiseError, match=f"row {chunks - 1} of .* has length {value}, more than the largest"):
         lw.read_lengths(part)
+
+
+def test_streams_are_read_once_and_as_announced() -> None:
+    column = pa.chunked_array([[[1, 2], None], [], [[3]]], pa.list_(pa.int32()))
+    out = np.full(3, 9, np.uint32)
+    stream = column.__arrow_c_stream__()
+    assert fill_from_lists(out, stream).tolist() == [1]
+    assert out.tolist() == [2, 0, 1]
+    with pytest.raises(lw.LengthwiseError, match="has been read already"):
+        fill_from_lists(out, stream)
+    with pytest.raises(lw.LengthwiseError, match="more rows than the 2 known"):
+        fill_from_lists(out[:2], column.__arrow_c_stream__())
+    with pytest.raises(lw.LengthwiseError, match="has 3 rows, but 4 were announced"):
+        fill_from_lists(np.empty(4, np.uint32), column.__arrow_c_stream__())
+    with pytest.raises(lw.LengthwiseError, match="a column of format i has no offsets"):
+        fill_from_lists(out, pa.chunked_array([[1]], pa.int32()).__arrow_c_stream__())
+    schema, _ = column.chunk(0).__arrow_c_array__()
+    with pytest.raises(ValueError, match="incorrect name"):
+        fill_from_lists(out, schema)
+    assert fill_from_lists(out, pl.Series([[1], None, [2, 3]]).__arrow_c_stream__()).tolist() == [1]
+    assert out.tolist() == [1, 0, 2]
+
+
+def test_offsets_at_odd_addresses() -> None:
+    stored = np.zeros(17, np.uint8)
+    stored[1:] = np.array([0, 2, 3, 3], np.int32).view(np.uint8)
+    buffers = [None, pa.py_buffer(stored).slice(1)]
+    array = pa.Array.from_buffers(pa.list_(pa.int32()), 3, buffers, children=[pa.array([1, 2, 3], pa.int32())])
+    assert lw.read_lengths(array).tolist() == [2, 1, 0]
 
 
 def test_what_is_under_a_null_is_left_alone() -> None:

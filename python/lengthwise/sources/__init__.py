@@ -32,6 +32,8 @@ FILE_FORMATS: Final = (
 )
 #: Formats of objects, likewise.
 OBJECT_FORMATS: Final = ("huggingface", "frames", "arrow", "sequences")
+#: Modules whose types are of one format, which saves asking the others.
+FORMAT_OF_MODULE: Final = {"pyarrow.lib": "arrow"}
 #: What is tried last, since it takes whatever can be iterated over.
 LAST_RESORT: Final = "iterables"
 ENTRY_POINTS: Final = "lengthwise.sources"
@@ -43,6 +45,9 @@ def open_source(source: Any) -> Source:
     Raises:
         LengthwiseError: no format does; the message says what was passed and what can be.
     """
+    known = FORMAT_OF_MODULE.get(type(source).__module__)
+    if known is not None and (opened := _format(known).open(source)) is not None:
+        return opened
     if isinstance(source, Source):
         return source
     named = paths(source)

@@ -50,10 +50,11 @@ class ColumnSource(Source):
     format = "Arrow"
 
     def __init__(self, where: str, column: pa.ChunkedArray) -> None:
+        type_ = column.type
         self.where = where
         self.column = column
         self.rows = len(column)
-        self.fields = [Field("", kind_of(column.type), str(column.type))]
+        self.fields = [Field("", kind_of(type_), type_)]
 
     def read(self, field: Field, skip: int = 0) -> Iterator[pa.ChunkedArray]:  # noqa: ARG002 - there is only one
         """Yield the column, whole."""
@@ -106,26 +107,49 @@ class DatasetSource(Source):
 
 def open(source: Any) -> Source | None:  # noqa: A001 - the name of the format's entry point
     """Open pyarrow objects and whatever speaks the Arrow C interface."""
-    where = f"{type(source).__module__.split('.')[0]}.{type(source).__name__}"
-    if any(base.__module__ == "pyarrow._dataset" for base in type(source).__mro__):
-        return DatasetSource(where, source) if hasattr(source, "scanner") else _stream(where, source)
+    kind = type(source)
+    where = f"{kind.__module__.split('.')[0]}.{kind.__name__}"
     if not hasattr(source, "__arrow_c_stream__") and not hasattr(source, "__arrow_c_array__"):
-        return None
+        return _dataset(where, source)
     import pyarrow as pa
 
-    if isinstance(source, pa.Table):
-        return ArrowSource(where, source)
+    if isinstance(source, (pa.ChunkedArray, pa.Array)):
+        return _column(where, source)
+    if isinstance(source, (pa.Table, pa.RecordBatch)):
+        return ArrowSource(where, source if isinstance(source, pa.Table) else pa.Table.from_batches([source]))
     if hasattr(source, "read_next_batch") and hasattr(source, "schema"):
         return StreamSource(where, source, source.schema)
+    return _dataset(where, source) or _converted(where, source)
+
+
+def _converted(where: str, source: Any) -> Source:
+    """Return what another library hands over."""
+    import pyarrow as pa
+
     with reading(where, ADVICE):
-        if isinstance(source, pa.ChunkedArray):
-            column = source
-        else:
-            column = pa.chunked_array(source if hasattr(source, "__arrow_c_stream__") else [pa.array(source)])
-        if not pa.types.is_struct(column.type):
-            return ColumnSource(where, column)
+        streams = hasattr(source, "__arrow_c_stream__")
+        return _column(where, pa.chunked_array(source) if streams else pa.array(source))
+
+
+def _column(where: str, column: pa.ChunkedArray | pa.Array) -> Source:
+    """Return a column as a source; one of structs is a table, as the C interface has no other way to hand one over."""
+    import pyarrow as pa
+
+    if not isinstance(column, pa.ChunkedArray):
+        column = pa.chunked_array([column])
+    opened = ColumnSource(where, column)
+    if opened.fields[0].kind != "other" or not pa.types.is_struct(column.type):
+        return opened
+    with reading(where, ADVICE):
         batches = [pa.RecordBatch.from_struct_array(chunk) for chunk in column.chunks]
         return ArrowSource(where, pa.Table.from_batches(batches, pa.schema(list(column.type))))
+
+
+def _dataset(where: str, source: Any) -> Source | None:
+    """Return a `pyarrow.dataset` or a scan of one as a source, None for anything else."""
+    if not any(base.__module__ == "pyarrow._dataset" for base in type(source).__mro__):
+        return None
+    return DatasetSource(where, source) if hasattr(source, "scanner") else _stream(where, source)
 
 
 def _stream(where: str, scanner: Any) -> StreamSource:

@@ -8,8 +8,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from contextlib import contextmanager
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol
 
 from lengthwise._core import LengthwiseError
 
@@ -21,21 +20,25 @@ if TYPE_CHECKING:
 Kind = Literal["integer", "list", "bytes", "other"]
 
 
-@dataclass(frozen=True)
-class Field:
+class Field(NamedTuple):
     """One column, or one field of a nested column, that could give lengths.
 
     Attributes:
         path: its name; the names on the way to a nested field, joined by dots.
         kind: "integer" (stored lengths), "list" (lengths are its offsets), "bytes" (strings) or "other".
-        type: the type as the format writes it.
+        stored: the type as the format has it; `type` is that in words, made when it is asked for.
         inner: whether it is inside of a list, so that a row has several, which are added up.
     """
 
     path: str
     kind: Kind
-    type: str
+    stored: object
     inner: bool = False
+
+    @property
+    def type(self) -> str:
+        """The type as the format writes it."""
+        return str(self.stored)
 
 
 class Source(ABC):
@@ -98,12 +101,18 @@ def reading(where: str, advice: str) -> Iterator[None]:
         yield
     except LengthwiseError:
         raise
-    except FileNotFoundError as error:
-        raise LengthwiseError(f"{where} does not exist; check the path") from error
-    except PermissionError as error:
-        raise LengthwiseError(f"{where} cannot be read: permission denied; check its owner and mode") from error
-    except ImportError as error:
-        raise LengthwiseError(f"{where} cannot be read: {error}; pip install {error.name or 'it'}") from error
-    except Exception as error:  # what a damaged file makes a library raise is anybody's guess
-        reason = str(error).strip().split("\n", 1)[0] or type(error).__name__
-        raise LengthwiseError(f"{where} cannot be read: {reason}; {advice}") from error
+    except Exception as error:
+        raise described(error, where, advice) from error
+
+
+def described(error: Exception, where: str, advice: str) -> LengthwiseError:
+    """Return what `reading` raises; for what is over so soon that entering a context would show."""
+    if isinstance(error, FileNotFoundError):
+        return LengthwiseError(f"{where} does not exist; check the path")
+    if isinstance(error, PermissionError):
+        return LengthwiseError(f"{where} cannot be read: permission denied; check its owner and mode")
+    if isinstance(error, ImportError):
+        return LengthwiseError(f"{where} cannot be read: {error}; pip install {error.name or 'it'}")
+    # What a damaged file makes a library raise is anybody's guess.
+    reason = str(error).strip().split("\n", 1)[0] or type(error).__name__
+    return LengthwiseError(f"{where} cannot be read: {reason}; {advice}")

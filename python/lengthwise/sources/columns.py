@@ -14,7 +14,7 @@ from lengthwise._core import LengthwiseError
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from lengthwise.sources.base import Field, Source
+    from lengthwise.sources.base import Field, Kind, Source
 
 Unit = Literal["tokens", "bytes"]
 
@@ -50,27 +50,33 @@ LIST_NAMES: Final = (
 #: Names of text columns, for lengths in bytes.
 BYTES_NAMES: Final = ("text", "content", "document", "raw_content")
 
+#: Kinds of columns that have lengths in a unit.
+WANTED: Final[dict[Unit, tuple[Kind, ...]]] = {"tokens": ("integer", "list"), "bytes": ("bytes",)}
+#: What is looked for, in this order: a kind of column, its names, and what it holds.
+_RANKS: Final[dict[Unit, tuple[tuple[Kind, tuple[str, ...], str], ...]]] = {
+    "tokens": (
+        ("integer", INTEGER_NAMES, "stored lengths"),
+        ("list", LIST_NAMES, "lists, whose offsets are lengths"),
+    ),
+    "bytes": (("bytes", BYTES_NAMES, "text, measured in bytes"),),
+}
+
 
 def choose(source: Source, unit: Unit) -> tuple[Field, str]:
     """Return the field that `read_lengths` uses when none is named, and the reason in words."""
-    whole = [field for field in source.fields if not field.inner]
-    integers, lists, strings = ([f for f in whole if f.kind == kind] for kind in ("integer", "list", "bytes"))
-    ranked: list[tuple[list[Field], tuple[str, ...], str]]
-    if unit == "bytes":
-        ranked = [(strings, BYTES_NAMES, "text, measured in bytes")]
-        only, what = strings, "text column"
-    else:
-        ranked = [(integers, INTEGER_NAMES, "stored lengths"), (lists, LIST_NAMES, "lists, whose offsets are lengths")]
-        only, what = lists, "list column"
-        if len(source.fields) == len(integers) == 1:
-            only, what = integers, "column"
-    for fields, names, why in ranked:
-        by_name = {field.path: field for field in reversed(fields)}
-        for name in names:
-            if name in by_name:
-                return by_name[name], f"column {name!r} holds {why}"
+    fields = source.fields
+    if len(fields) == 1 and fields[0].kind in WANTED[unit]:
+        return fields[0], "it is the only column"
+    ranks = _RANKS[unit]
+    whole = [field for field in fields if not field.inner]
+    for kind, names, why in ranks:
+        paths = {field.path: field for field in reversed(whole) if field.kind == kind}
+        for name in names if paths else ():
+            if name in paths:
+                return paths[name], f"column {name!r} holds {why}"
+    only = [field for field in whole if field.kind == ranks[-1][0]]
     if len(only) == 1:
-        return only[0], f"{only[0].path!r} is the only {what}"
+        return only[0], f"{only[0].path!r} is the only column of {ranks[-1][2].partition(',')[0]}"
     raise LengthwiseError(
         f"{source.where} has no column that is known to hold lengths; it has {listed(source.fields)}; "
         f"name one with column=..."
@@ -85,8 +91,7 @@ def named(source: Source, path: str, unit: Unit) -> Field:
     if len(matches) > 1:
         raise LengthwiseError(f"{source.where} has {len(matches)} columns called {path!r}; rename them")
     field = matches[0]
-    wanted = {"tokens": ("integer", "list"), "bytes": ("bytes",)}[unit]
-    if field.kind in wanted:
+    if field.kind in WANTED[unit]:
         return field
     if field.kind == "bytes":
         raise LengthwiseError(

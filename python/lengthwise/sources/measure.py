@@ -14,16 +14,17 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 import numpy as np
 
 from lengthwise._arrays import MAX_LENGTH
-from lengthwise._core import LengthwiseError, fill_from_lengths, fill_from_offsets, unset_bits
-from lengthwise.sources.base import reading
+from lengthwise._core import LengthwiseError, fill_from_lengths, fill_from_lists, unset_bits
+from lengthwise.sources.base import described
 from lengthwise.sources.schema import INTEGERS, is_any, is_list
 
 if TYPE_CHECKING:
     import numpy.typing as npt
     import pyarrow as pa
 
-#: Lists in chunks of fewer rows are measured by pyarrow, which is quicker to go from one chunk to the next.
-ROWS_PER_CHUNK: Final = 1 << 15
+#: Lists in chunks of fewer rows are measured by pyarrow and checked in a second pass: it goes from one chunk to the
+#: next in 0.03 us, where it takes 0.25 us to hand a chunk over.
+ROWS_PER_CHUNK: Final = 1 << 10
 #: No run-length or fixed-size encoding may claim more rows than this, however few bytes it takes.
 MAX_ROWS: Final = 1 << 36
 #: A column of nulls takes no bytes at all.
@@ -45,15 +46,20 @@ def measured(part: Any, where: str, start: int = 0) -> Column:
         return Column(checked(np.asarray(part, part.dtype.newbyteorder("="), order="C"), where, start), NO_ROWS)
     import pyarrow as pa
 
-    with reading(where, ADVICE):
-        column = _storage(part if isinstance(part, pa.ChunkedArray) else pa.chunked_array([part]))
+    try:
+        column = part if isinstance(part, pa.ChunkedArray) else pa.chunked_array([part])
         column.validate()
         found = _differences(column)
         if found is not None:
             return found
+        column = _storage(column)
         sizes = _sizes(column)
         array = whole(sizes)
         values, nulls = as_numpy(array), null_rows(array)
+    except LengthwiseError:
+        raise
+    except Exception as error:
+        raise described(error, where, ADVICE) from error
     view = sizes is column and column.num_chunks == 1
     if nulls.size:
         # What is under a null may be anything, and in a view it is the owner's.
@@ -123,30 +129,19 @@ def new(rows: int) -> npt.NDArray[np.uint32]:
     """
     import pyarrow as pa
 
-    return np.frombuffer(pa.allocate_buffer(rows * 4), np.uint32) if rows else np.empty(0, np.uint32)
+    return np.ndarray(rows, np.uint32, pa.allocate_buffer(rows * 4))
 
 
 def _differences(column: pa.ChunkedArray) -> Column | None:
-    """Return the differences of offsets; None where there are none, or many, or some are no lengths."""
+    """Return the differences of offsets; None where there are none, or many small chunks, or some are no lengths."""
     rows = len(column)
     if rows < (column.num_chunks - 1) * ROWS_PER_CHUNK or not is_any(column.type, "list", "large_list"):
         return None
     out = new(rows)
-    nulls = [NO_ROWS]
-    start = 0
-    for chunk in column.iterchunks():
-        stop = start + len(chunk)
-        try:
-            fill_from_offsets(out[start:stop], as_numpy(chunk.offsets))
-        except LengthwiseError:
-            return None
-        if chunk.null_count:
-            nulls.append(null_rows(chunk) + start)
-        start = stop
-    found = np.concatenate(nulls) if len(nulls) > 1 else NO_ROWS
-    if found.size:
-        out[found] = 0
-    return Column(out, found)
+    try:
+        return Column(out, fill_from_lists(out, column.__arrow_c_stream__()))
+    except LengthwiseError:
+        return None
 
 
 def _narrowed(values: npt.NDArray[Any], where: str, start: int) -> npt.NDArray[np.uint32]:

@@ -24,11 +24,13 @@ def nested(table: pa.Table, path: str) -> pa.ChunkedArray:
 
     Of a field inside of a list, a row has several: their lengths are added up, and the sums returned.
     """
-    index = top_level(table.schema, path)
+    schema = table.schema
+    index = top_level(schema, path)
     column = table.column(index)
-    rest = path[len(table.schema.names[index]) + 1 :]
-    if rest:
-        column.validate()
+    rest = path[len(schema.field(index).name) + 1 :]
+    if not rest:
+        return column
+    column.validate()
     return _below(column, rest)
 
 

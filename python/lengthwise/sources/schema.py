@@ -46,16 +46,14 @@ def walk(schema: pa.Schema) -> Iterator[Node]:
 
 
 def _walk(node: Node, depth: int) -> Iterator[Node]:
-    from pyarrow import types
-
     yield node
     path, type_, leaf, inner = node
     if is_list(type_):
         inner, value = True, type_.value_field
         # The items of a list of lists have a name of their own; those of a list of structs are named by its fields.
-        children = [value] if is_list(value.type) else list(value.type) if types.is_struct(value.type) else []
+        children = [value] if is_list(value.type) else list(value.type) if is_any(value.type, "struct") else []
     else:
-        children = list(type_) if types.is_struct(type_) else []
+        children = list(type_) if is_any(type_, "struct") else []
     for child in children if depth else []:
         yield from _walk(Node(f"{path}.{child.name}", child.type, leaf, inner), depth - 1)
         leaf += leaves(child.type)
@@ -63,21 +61,18 @@ def _walk(node: Node, depth: int) -> Iterator[Node]:
 
 def leaves(type_: pa.DataType) -> int:
     """Return how many flat columns a type is stored in by Parquet."""
-    import pyarrow as pa
-    from pyarrow import types
-
-    if isinstance(type_, pa.BaseExtensionType):
-        return leaves(type_.storage_type)
-    if types.is_map(type_):
+    if is_list(type_):
+        return leaves(type_.value_type)
+    if is_any(type_, "map"):
         return leaves(type_.key_type) + leaves(type_.item_type)
-    if types.is_struct(type_):
+    if is_any(type_, "struct"):
         return sum(leaves(child.type) for child in type_)
-    return leaves(type_.value_type) if is_list(type_) else 1
+    return leaves(type_.storage_type) if _is_extension(type_) else 1
 
 
 def schema_fields(schema: pa.Schema) -> list[Field]:
     """Return what could give lengths."""
-    return [Field(node.path, kind_of(node.type), str(node.type), node.inner) for node in walk(schema)]
+    return [Field(node.path, kind_of(node.type), node.type, node.inner) for node in walk(schema)]
 
 
 def require(schema: pa.Schema, field: Field, where: object) -> None:
@@ -94,18 +89,20 @@ def require(schema: pa.Schema, field: Field, where: object) -> None:
 
 def kind_of(type_: pa.DataType) -> Kind:
     """Return how a column of this type gives lengths."""
-    import pyarrow as pa
-
-    if isinstance(type_, pa.BaseExtensionType):
+    kind = _kinds().get(type_.id)
+    if kind is not None:
+        return kind
+    if _is_extension(type_):
         return kind_of(type_.storage_type)
-    if is_any(type_, "dictionary", "run_end_encoded"):
-        return "integer" if kind_of(type_.value_type) == "integer" else "other"
-    if is_any(type_, *INTEGERS):
-        return "integer"
+    encoded = is_any(type_, "dictionary", "run_end_encoded")
+    return "integer" if encoded and kind_of(type_.value_type) == "integer" else "other"
+
+
+@cache
+def _kinds() -> dict[int, Kind]:
     # A column of nulls may be an empty dataset's lists.
-    if is_any(type_, *LISTS, "na"):
-        return "list"
-    return "bytes" if is_any(type_, *BYTES) else "other"
+    names: dict[Kind, tuple[str, ...]] = {"integer": INTEGERS, "list": (*LISTS, "na"), "bytes": BYTES}
+    return {number: kind for kind, types in names.items() for number in _ids(types)}
 
 
 def is_list(type_: pa.DataType) -> bool:
@@ -116,6 +113,12 @@ def is_list(type_: pa.DataType) -> bool:
 def is_any(type_: pa.DataType, *names: str) -> bool:
     """Whether a type is one of those named."""
     return type_.id in _ids(names)
+
+
+def _is_extension(type_: pa.DataType) -> bool:
+    import pyarrow as pa
+
+    return isinstance(type_, pa.BaseExtensionType)
 
 
 @cache

@@ -1,30 +1,24 @@
-//! Lengths of lists from Arrow offsets and from the levels of Parquet pages.
+//! Lengths of lists in Arrow and from the levels of Parquet pages.
 
 use lengthwise_core::levels::{self, Page};
-use lengthwise_core::offsets::{self, Offset};
+use lengthwise_core::offsets;
 use numpy::{IntoPyArray, PyArray1, PyReadonlyArray1, PyReadwriteArray1};
 use pyo3::prelude::*;
+use pyo3::types::PyCapsule;
 
+use crate::arrow::Stream;
 use crate::enter::enter;
 
-/// Offsets of lists or of large lists.
-#[derive(FromPyObject)]
-pub(crate) enum Offsets<'py> {
-    Narrow(PyReadonlyArray1<'py, i32>),
-    Wide(PyReadonlyArray1<'py, i64>),
-}
-
+/// Lengths of the lists in an `arrow_array_stream` into `out`; the rows that are null come back.
 #[pyfunction]
-pub(crate) fn fill_from_offsets(
-    py: Python<'_>,
+pub(crate) fn fill_from_lists<'py>(
+    py: Python<'py>,
     mut out: PyReadwriteArray1<'_, u32>,
-    offsets: Offsets<'_>,
-) -> PyResult<()> {
+    stream: &Bound<'_, PyCapsule>,
+) -> PyResult<Bound<'py, PyArray1<i64>>> {
+    let stream = Stream::take(stream)?;
     let out = out.as_slice_mut()?;
-    match offsets {
-        Offsets::Narrow(offsets) => fill(py, out, offsets.as_slice()?),
-        Offsets::Wide(offsets) => fill(py, out, offsets.as_slice()?),
-    }
+    Ok(enter(py, |interrupt| stream.lengths(out, interrupt))?.into_pyarray(py))
 }
 
 /// Lengths in another width, checked, into `out`.
@@ -32,13 +26,10 @@ pub(crate) fn fill_from_offsets(
 pub(crate) fn fill_from_lengths(
     py: Python<'_>,
     mut out: PyReadwriteArray1<'_, u32>,
-    lengths: Offsets<'_>,
+    lengths: PyReadonlyArray1<'_, i64>,
 ) -> PyResult<()> {
-    let out = out.as_slice_mut()?;
-    match lengths {
-        Offsets::Narrow(lengths) => narrow(py, out, lengths.as_slice()?),
-        Offsets::Wide(lengths) => narrow(py, out, lengths.as_slice()?),
-    }
+    let (out, lengths) = (out.as_slice_mut()?, lengths.as_slice()?);
+    enter(py, |_| offsets::narrow(lengths, out))
 }
 
 /// The rows that are null among `count` from bit `start` of a validity bitmap on.
@@ -51,14 +42,6 @@ pub(crate) fn unset_bits<'py>(
 ) -> PyResult<Bound<'py, PyArray1<i64>>> {
     let bitmap = bitmap.as_slice()?;
     Ok(enter(py, |_| offsets::unset(bitmap, start, count))?.into_pyarray(py))
-}
-
-fn narrow<O: Offset>(py: Python<'_>, out: &mut [u32], lengths: &[O]) -> PyResult<()> {
-    enter(py, |_| offsets::narrow(lengths, out))
-}
-
-fn fill<O: Offset>(py: Python<'_>, out: &mut [u32], offsets: &[O]) -> PyResult<()> {
-    enter(py, |_| offsets::lengths(offsets, out))
 }
 
 #[pyfunction]

@@ -6,6 +6,7 @@
 #![allow(clippy::needless_pass_by_value, reason = "PyO3 hands arguments over by value")]
 
 mod arrays;
+mod arrow;
 mod balance;
 mod boundaries;
 mod chunks;
@@ -33,7 +34,7 @@ mod _core {
     #[pymodule_export]
     use crate::enter::LengthwiseError;
     #[pymodule_export]
-    use crate::levels::{fill_from_lengths, fill_from_levels, fill_from_offsets, unset_bits};
+    use crate::levels::{fill_from_lengths, fill_from_levels, fill_from_lists, unset_bits};
     #[pymodule_export]
     use crate::measure::{batchmates, in_running_order, real_tokens, squared_lengths};
     #[pymodule_export]

@@ -5,6 +5,7 @@
 //!
 //! Source: <https://arrow.apache.org/docs/format/Columnar.html#variable-size-list-layout>
 
+use crate::raw::{Work, widest};
 use crate::{Error, MAX_LENGTH, Result};
 
 /// A type of offsets: i32 in lists, i64 in large lists.
@@ -63,11 +64,7 @@ pub fn narrow<O: Offset>(lengths: &[O], out: &mut [u32]) -> Result<()> {
 
 fn write<O: Offset>(lengths: impl Iterator<Item = O> + Clone, out: &mut [u32]) -> Result<()> {
     let mut seen = O::default();
-    for (slot, length) in out.iter_mut().zip(lengths.clone()) {
-        // A negative length has its highest bit set, and one that is too long some bit above the 31st.
-        seen = seen | length;
-        *slot = length.low();
-    }
+    widest(Pass { lengths: lengths.clone(), out, seen: &mut seen });
     let allowed = 0..=i64::from(MAX_LENGTH);
     if allowed.contains(&seen.into()) {
         return Ok(());
@@ -75,6 +72,27 @@ fn write<O: Offset>(lengths: impl Iterator<Item = O> + Clone, out: &mut [u32]) -
     let wrong = lengths.map(Into::into).enumerate().find(|(_, length)| !allowed.contains(length));
     let (row, length) = wrong.unwrap_or_default();
     Err(Error::invalid(format!("row {row} has length {length}, but a length is from 0 to {MAX_LENGTH}")))
+}
+
+/// The one pass: every bit that some length has is in `seen` at the end.
+struct Pass<'a, O, I> {
+    lengths: I,
+    out: &'a mut [u32],
+    seen: &'a mut O,
+}
+
+impl<O: Offset, I: Iterator<Item = O>> Work for Pass<'_, O, I> {
+    #[inline(always)]
+    #[expect(clippy::inline_always, reason = "compiled once for each instruction set")]
+    fn run(self) {
+        let mut seen = O::default();
+        for (slot, length) in self.out.iter_mut().zip(self.lengths) {
+            // A negative length has its highest bit set, and one that is too long some bit above the 31st.
+            seen = seen | length;
+            *slot = length.low();
+        }
+        *self.seen = seen;
+    }
 }
 
 /// The positions, counted from `start`, of the bits that are not set among the `count` from bit `start` on.

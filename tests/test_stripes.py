@@ -24,8 +24,8 @@ def speech(n: int) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
     return frames, tokens
 
 
-@given(PAIRS, st.integers(1, 12))
-@settings(deadline=None)
+@given(PAIRS | st.lists(st.tuples(st.integers(1, 9), st.integers(1, 4)), min_size=1, max_size=12), st.integers(1, 12))
+@settings(deadline=None, max_examples=300)
 def test_samples_fit_their_cells(pairs: list[tuple[int, int]], k: int) -> None:
     first, second = np.array(pairs).T
     k = min(k, len(set(pairs)))
@@ -62,6 +62,23 @@ def test_better_than_equal_counts() -> None:
     assert stripes.cost <= 1.01 * stripes.lower_bound
     assert "32 cells in" in repr(stripes)
     assert stripes._repr_html_().count("<tr>") == 33
+
+
+@given(
+    st.lists(st.tuples(st.integers(1, 9), st.integers(1, 9)), min_size=1, max_size=15),
+    st.tuples(st.integers(0, 5), st.integers(0, 5)),
+    st.integers(1, 15),
+)
+@settings(deadline=None, max_examples=300)
+def test_as_many_cells_as_there_are_shapes(pairs: list[tuple[int, int]], weights: tuple[int, int], k: int) -> None:
+    """Few samples far apart leave no charge that leads to k, and a cost that does not grow leaves nothing to gain."""
+    first, second = np.array(pairs).T
+    k = min(k, len(set(pairs)))
+    stripes = lw.optimal_stripes(first, second, k, cost=lambda x, y: weights[0] * x + weights[1] * y)
+    assert len(stripes) == k
+    assert stripes.counts.sum() == len(pairs)
+    assert stripes.lower_bound <= stripes.cost
+    assert stripes.cost == (stripes.shapes[stripes.cell_of(first, second)] * np.array(weights)).sum()
 
 
 def test_any_cost() -> None:

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from lengthwise.loss import batch_targets, batch_weights, target_weights
     from lengthwise.packed import Packed
     from lengthwise.packing import Packs, pack
+    from lengthwise.pairs import PaddedPairs
     from lengthwise.plan import Plan
     from lengthwise.plan_file import read_plan
     from lengthwise.planner import Planner
@@ -44,6 +45,7 @@ __all__ = [
     "Packed",
     "Packs",
     "Padded",
+    "PaddedPairs",
     "PaddingCurve",
     "Parts",
     "Plan",
@@ -87,6 +89,7 @@ _HOMES = {
     "Packed": "packed",
     "Packs": "packing",
     "Padded": "layouts",
+    "PaddedPairs": "pairs",
     "PaddingCurve": "curve",
     "Parts": "balancing",
     "Plan": "plan",

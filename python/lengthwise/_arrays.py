@@ -32,7 +32,28 @@ def as_lengths(lengths: Any, name: str = "lengths") -> Lengths:
     """
     array = lengths if isinstance(lengths, np.ndarray) else _from_object(lengths, name)
     if array.ndim != 1:
-        raise LengthwiseError(f"{name} must be one-dimensional, got shape {array.shape}")
+        hint = "; PaddedPairs plans samples of two lengths" if array.ndim == 2 and array.shape[1] == 2 else ""
+        raise LengthwiseError(f"{name} must be one-dimensional, got shape {array.shape}{hint}")
+    return _checked(array, name)
+
+
+def as_pairs(lengths: Any, name: str = "lengths") -> Lengths:
+    """Return `lengths` as a contiguous uint16[n, 2] or uint32[n, 2], as `as_lengths` does.
+
+    Raises:
+        LengthwiseError: not of shape [n, 2], or as `as_lengths`.
+    """
+    array = lengths if isinstance(lengths, np.ndarray) else _from_object(lengths, name)
+    if array.ndim != 2 or array.shape[1] != 2:
+        raise LengthwiseError(
+            f"{name} must be integers[n, 2], two for each, got shape {array.shape}; "
+            'read_lengths(source, [first, second], combine="stack") returns such'
+        )
+    return _checked(array, name)
+
+
+def _checked(array: npt.NDArray[Any], name: str) -> Lengths:
+    """Integers of any shape in the type that the core takes."""
     if array.dtype.kind not in "iu":
         raise LengthwiseError(_not_integers(array, name))
     _check_range(array, name)
@@ -58,14 +79,14 @@ def _from_object(lengths: Any, name: str) -> npt.NDArray[Any]:
 def _not_integers(array: npt.NDArray[Any], name: str) -> str:
     message = f"{name} must be integers (tokens in each sample), got dtype {array.dtype}"
     if array.dtype.kind == "f":
-        odd = np.flatnonzero(~np.isfinite(array) | (array != np.floor(array)))
-        if odd.size:
-            return f"{message}; {name}[{odd[0]}] is {array[odd[0]]}"
+        odd = ~np.isfinite(array) | (array != np.floor(array))
+        if odd.any():
+            return f"{message}; {_first(array, odd, name)}"
         return f"{message}; convert with .astype('uint32') if the values are whole"
     if array.dtype.kind == "O":
-        for index, value in enumerate(array):
-            if not isinstance(value, (int, np.integer)):
-                return f"{message}; {name}[{index}] is {value!r:.60}"
+        odd = np.array([not isinstance(value, (int, np.integer)) for value in array.flat]).reshape(array.shape)
+        if odd.any():
+            return f"{message}; {_first(array, odd, name)}"
     return message
 
 
@@ -73,8 +94,15 @@ def _check_range(array: npt.NDArray[Any], name: str) -> None:
     if array.size == 0:
         return
     if array.dtype.kind == "i" and int(array.min()) < 0:
-        index = int(np.argmax(array < 0))
-        raise LengthwiseError(f"{name}[{index}] is {array[index]}; a length cannot be negative")
+        raise LengthwiseError(f"{_first(array, array < 0, name)}; a length cannot be negative")
     if array.dtype.itemsize >= 4 and int(array.max()) > MAX_LENGTH:
-        index = int(np.argmax(array > MAX_LENGTH))
-        raise LengthwiseError(f"{name}[{index}] is {array[index]} tokens, more than the largest length {MAX_LENGTH}")
+        raise LengthwiseError(
+            f"{_first(array, array > MAX_LENGTH, name)} tokens, more than the largest length {MAX_LENGTH}"
+        )
+
+
+def _first(array: npt.NDArray[Any], mask: npt.NDArray[np.bool_], name: str) -> str:
+    """The first value of `array` where `mask` is true, and where it is."""
+    index = tuple(map(int, np.unravel_index(int(np.argmax(mask)), array.shape)))
+    value = array[index]
+    return f"{name}{list(index)} is {value if isinstance(value, np.generic) else repr(value)[:60]}"

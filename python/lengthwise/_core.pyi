@@ -13,6 +13,7 @@ __all__ = [
     "PackedPlanner",
     "Packer",
     "PaddedPlanner",
+    "PairPlanner",
     "StreamPacker",
     "__version__",
     "arrange",
@@ -187,6 +188,43 @@ class PaddedPlanner:
         dict[str, int],
     ]:
         """One epoch: (indices, starts, sizes, padded lengths, segments or None, accounts)."""
+
+@final
+class PairPlanner:
+    """Everything about the epochs of pairs of lengths that is the same in each."""
+
+    def __new__(
+        cls,
+        lengths: Lengths,
+        *,
+        cells: list[list[int]],
+        max_tokens: int,
+        max_samples: int,
+        multiple_of: tuple[int, int],
+        samples_multiple_of: int,
+        weights: tuple[int, int],
+        pad_to: str,
+        last_batch: str,
+        longest_first: bool,
+        seed: int,
+        world_size: int,
+        accumulate: int,
+        overlong: str,
+        remainder: str,
+        threads: int,
+    ) -> PairPlanner:
+        """`lengths` are both lengths of one sample after those of another."""
+    def plan(
+        self, lengths: Lengths, epoch: int
+    ) -> tuple[
+        npt.NDArray[np.uint32] | npt.NDArray[np.uint64],
+        npt.NDArray[np.int64],
+        npt.NDArray[np.uint32],
+        npt.NDArray[np.uint32],
+        npt.NDArray[np.uint32] | None,
+        dict[str, int],
+    ]:
+        """One epoch: (indices, starts, sizes, padded lengths uint32[b, 2], None, accounts)."""
 
 def balance(
     costs: npt.NDArray[np.uint64],

@@ -3,7 +3,7 @@
 Problem: numpy pickles a memory map as a copy. A planner is pickled with its sampler into every process that a launcher
 spawns; lengths of a billion samples would become gigabytes in each, where one map of the file serves them all.
 
-Method: find the map behind an array, and pickle path, offset, type, size and fingerprint. Opening it again checks the
+Method: find the map behind an array, and pickle path, offset, type, shape and fingerprint. Opening it again checks the
 fingerprint, so that a file that has changed, or another one of that name on another machine, is not taken for it.
 """
 
@@ -34,20 +34,20 @@ class MappedLengths:
         if not isinstance(owner, np.memmap) or owner.mode != "r" or owner.filename is None:
             return array
         offset = owner.offset + array.ctypes.data - owner.ctypes.data
-        return cls(os.fspath(owner.filename), offset, array.dtype.str, array.size, fingerprint)
+        return cls(os.fspath(owner.filename), offset, array.dtype.str, array.shape, fingerprint)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _open, self._place
 
 
-def _open(path: str, offset: int, dtype: str, size: int, fingerprint: str) -> Any:
+def _open(path: str, offset: int, dtype: str, shape: tuple[int, ...], fingerprint: str) -> Any:
     try:
-        array = np.memmap(path, dtype, "r", offset, (size,)).view(np.ndarray)
+        array = np.memmap(path, dtype, "r", offset, shape).view(np.ndarray)
     except (OSError, ValueError) as error:
         raise LengthwiseError(
             f"the lengths of a pickled planner are mapped from {path}, which cannot be mapped here ({error}); "
             "put the file there, or make the planner of np.array(lengths) to pickle the values"
         ) from error
-    if _core.fingerprint(array) != fingerprint:
+    if _core.fingerprint(array.ravel()) != fingerprint:
         raise LengthwiseError(f"{path} holds other lengths than when the planner was pickled; make the planner anew")
     return array

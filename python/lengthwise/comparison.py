@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from lengthwise.layouts import Layout, Padded
+from lengthwise.pairs import DEFAULT_CELLS, PaddedPairs
 from lengthwise.planner import Overlong, Planner
 
 if TYPE_CHECKING:
@@ -148,9 +149,10 @@ def compare(
     """Plan one epoch under each order and put the numbers side by side.
 
     Args:
-        lengths: integers[n], in tokens.
+        lengths: integers[n], in tokens; integers[n, 2] for samples of two lengths.
         max_tokens: the budget of a batch, in padded tokens.
-        layouts: name -> layout; by default sorted, shuffled and bucketed under `max_tokens`.
+        layouts: name -> layout; by default sorted, shuffled and bucketed under `max_tokens`; for samples of two
+            lengths, one cell (which shuffles all together) and 32 cells.
         seed: names the random bits.
         world_size: how many ranks share a step.
         overlong: what to do with samples that fit no batch, as in `Planner`.
@@ -168,7 +170,9 @@ def compare(
         >>> table["sorted"].summary.ratio < table["bucketed"].summary.ratio < table["shuffled"].summary.ratio
         True
     """
-    if layouts is None:
+    if layouts is None and getattr(lengths, "ndim", 1) == 2:
+        layouts = {f"{k} cells" if k else "one cell": PaddedPairs(max_tokens, cells=k or 1) for k in (0, DEFAULT_CELLS)}
+    elif layouts is None:
         layouts = {order: Padded(max_tokens, order=order) for order in ("sorted", "shuffled", "bucketed")}
     rows = []
     for name, layout in layouts.items():

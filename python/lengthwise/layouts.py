@@ -56,7 +56,7 @@ class EpochPlanner(Protocol):
 
     @property
     def boundaries(self) -> npt.NDArray[np.uint32] | None:
-        """uint32[k], or None where the layout has no buckets."""
+        """uint32[k], uint32[k, 2] for pairs, or None where the layout has no buckets."""
 
     def plan(self, lengths: Lengths, epoch: int) -> PlanArrays:
         """Plan one epoch of all ranks."""
@@ -64,6 +64,12 @@ class EpochPlanner(Protocol):
 
 class Layout(Protocol):
     """What `Planner` asks of a layout."""
+
+    def as_lengths(self, lengths: Any) -> Lengths:
+        """Check lengths as the user gave them: [n], or [n, 2] for a layout of pairs."""
+
+    def sample_tokens(self, lengths: Lengths) -> Lengths:
+        """[n]: the tokens of each sample."""
 
     @property
     def config(self) -> dict[str, Any]:
@@ -81,8 +87,20 @@ class Layout(Protocol):
         """float64[b]: the sum of squared lengths of each batch, as attention sees them."""
 
 
+class OneLength:
+    """A layout of samples with one length each."""
+
+    def as_lengths(self, lengths: Any) -> Lengths:
+        """Return lengths as this layout takes them: integers[n]."""
+        return as_lengths(lengths)
+
+    def sample_tokens(self, lengths: Lengths) -> Lengths:
+        """[n]: the tokens of each sample: its length."""
+        return lengths
+
+
 @dataclass(frozen=True)
-class Padded:
+class Padded(OneLength):
     """Batches of samples padded to one length, under a budget of padded tokens.
 
     Args:
@@ -142,9 +160,7 @@ class Padded:
 
     def batch_size(self, padded_length: int) -> int:
         """Return how many samples of one padded length a full batch holds."""
-        rows = max(self.max_tokens // max(padded_length, 1), 1)
-        rows = rows if self.max_samples is None else min(rows, self.max_samples)
-        return rows if rows < self.samples_multiple_of else rows - rows % self.samples_multiple_of
+        return full_batch(self, padded_length)
 
     def prepare(self, lengths: Lengths, settings: Settings) -> EpochPlanner:
         """Look at the lengths once and check everything that can be wrong."""
@@ -161,6 +177,13 @@ class Padded:
         del lengths
         squares: npt.NDArray[np.float64] = batches.sizes * batches.padded_lengths.astype(np.float64) ** 2
         return squares
+
+
+def full_batch(layout: Any, tokens: int) -> int:
+    """Return how many samples of so many padded tokens each a full batch of `layout` holds."""
+    rows = max(layout.max_tokens // max(tokens, 1), 1)
+    rows = rows if layout.max_samples is None else min(rows, layout.max_samples)
+    return int(rows if rows < layout.samples_multiple_of else rows - rows % layout.samples_multiple_of)
 
 
 def _as_boundaries(boundaries: Any) -> Any:

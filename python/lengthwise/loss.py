@@ -57,11 +57,16 @@ def _targets_of_entries(plan: Plan, targets: Any) -> npt.NDArray[np.uint64]:
     """Targets of every entry of `plan.indices`."""
     if targets is not None:
         counts = as_lengths(targets, "targets")
-        if counts.size != plan.planner.lengths.size:
-            raise LengthwiseError(f"targets has {counts.size} values, but the plan is of {plan.planner.lengths.size}")
+        samples = len(plan.planner.lengths)
+        if counts.size != samples:
+            raise LengthwiseError(f"targets has {counts.size} values, but the plan is of {samples}")
         if plan.segments is not None:
             raise LengthwiseError("targets counts whole samples, but the plan cuts some; leave it out or drop them")
         return counts[plan.indices].astype(np.uint64)
+    if plan.planner.lengths.ndim == 2:
+        raise LengthwiseError(
+            "targets is None, but the samples have two lengths; give the targets of each, as in targets=lengths[:, 1]"
+        )
     if plan.segments is not None:
         used = np.diff(plan.segments, axis=1)[:, 0].astype(np.uint64)
     else:

@@ -12,7 +12,7 @@ from lengthwise._arrays import MAX_LENGTH
 from lengthwise._core import LengthwiseError
 from lengthwise._integers import as_integer
 from lengthwise._pack_items import ItemPacks, PerSample, as_pairs, pack_items
-from lengthwise.layouts import EpochPlanner, PlanArrays, Settings
+from lengthwise.layouts import EpochPlanner, OneLength, PlanArrays, Settings
 from lengthwise.packing import PackMethod, as_options, one_of
 from lengthwise.summary import squared_lengths
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Packed:
+class Packed(OneLength):
     """Rows of samples laid end to end, of `capacity` tokens each: a batch of the plan is one pack.
 
     Which sizes share a pack is decided once. Every epoch draws anew which sample takes which place of its size, so that

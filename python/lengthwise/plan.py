@@ -33,7 +33,8 @@ class Batches:
             samples are dropped, some of it belongs to no batch.
         starts: int64[b], where each batch starts in `indices`.
         sizes: uint32[b], samples in each batch.
-        padded_lengths: uint32[b], in tokens, what each sample of a batch (or the row of a pack) occupies.
+        padded_lengths: uint32[b], in tokens, what each sample of a batch (or the row of a pack) occupies; uint32[b, 2]
+            of pairs.
         segments: uint32[n, 2], the tokens (start, stop) used of each entry of `indices`; None where all are.
     """
 
@@ -148,7 +149,7 @@ class Plan(Batches):
     @cached_property
     def real_tokens(self) -> npt.NDArray[np.uint64]:
         """uint64[b]: the tokens of each batch without padding. Cost: some nanoseconds a sample, once."""
-        return real_tokens(self, self.planner.lengths)
+        return real_tokens(self, self.planner.sample_tokens)
 
     @property
     def step_tokens(self) -> npt.NDArray[np.uint64]:
@@ -159,7 +160,7 @@ class Plan(Batches):
     @cached_property
     def costs(self) -> npt.NDArray[np.float64]:
         """float64[b]: what each batch costs a rank, by the planner's `cost`."""
-        return self.planner.step_maker.costs(self, self.planner.layout, self.planner.lengths)
+        return self.planner.step_maker.costs(self, self.planner.layout, self.planner.sample_tokens)
 
     def per_rank(self, values: npt.ArrayLike) -> npt.NDArray[Any]:
         """Return [steps, world_size]: the sum of a value [b] of every batch over those of each step and rank.
@@ -189,9 +190,9 @@ class Plan(Batches):
     def write(self, path: str | os.PathLike[str]) -> None:
         """Write the plan as an Arrow file that `read_plan`, or any other tool, maps into memory.
 
-        One row a batch, in running order: `step`, `rank`, `padded_length`, `indices` (a list of samples), and
-        `segments` where only parts of samples are used. The schema's metadata hold the configuration and the lengths'
-        fingerprint.
+        One row a batch, in running order: `step`, `rank`, `padded_length` (of pairs, a list of two), `indices` (a list
+        of samples), and `segments` where only parts of samples are used. The schema's metadata hold the configuration
+        and the lengths' fingerprint.
         The file appears whole or not at all.
 
         Raises:

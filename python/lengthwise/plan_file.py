@@ -15,17 +15,19 @@ from lengthwise import _core
 from lengthwise._core import LengthwiseError
 from lengthwise.layouts import Padded, PlanArrays
 from lengthwise.packed import Packed
+from lengthwise.pairs import PaddedPairs
 from lengthwise.plan import Plan
 from lengthwise.planner import SETTINGS, Planner
 
 if TYPE_CHECKING:
+    import numpy.typing as npt
     import pyarrow as pa
 
 #: The key of the schema's metadata, and the version of what it holds.
 KEY: Final = b"lengthwise.plan"
 VERSION: Final = 1
 #: What a layout is called in `Layout.config`, and its class.
-LAYOUTS: Final[dict[str, type[Any]]] = {"padded": Padded, "packed": Packed}
+LAYOUTS: Final[dict[str, type[Any]]] = {"padded": Padded, "padded_pairs": PaddedPairs, "packed": Packed}
 
 
 def write_plan(plan: Plan, path: str | os.PathLike[str]) -> None:
@@ -57,24 +59,39 @@ def _record_batch(plan: Plan) -> pa.RecordBatch:
     columns = {
         "step": pa.array(running // (plan.world_size * plan.accumulate), pa.int64()),
         "rank": pa.array(running % plan.world_size, pa.int32()),
-        "padded_length": pa.array(plan.padded_lengths),
+        "padded_length": _as_column(plan.padded_lengths),
         "indices": pa.LargeListArray.from_arrays(offsets, pa.array(_core.in_running_order((plan.indices, *table)))),
     }
     if plan.segments is not None:
         pairs = np.ascontiguousarray(plan.segments).view(np.uint64).ravel()
         flat = _core.in_running_order((pairs, *table)).view(np.uint32)
-        columns["segments"] = pa.LargeListArray.from_arrays(
-            offsets, pa.FixedSizeListArray.from_arrays(pa.array(flat), 2)
-        )
+        columns["segments"] = pa.LargeListArray.from_arrays(offsets, _as_column(flat.reshape(-1, 2)))
     about = {
         "version": VERSION,
         "epoch": plan.epoch,
-        "samples": int(plan.planner.lengths.size),
+        "samples": len(plan.planner.lengths),
         "fingerprint": plan.fingerprint,
         "accounts": plan.accounts,
         "config": plan.config,
     }
     return pa.record_batch(columns).replace_schema_metadata({KEY: json.dumps(about)})
+
+
+def _as_column(values: npt.NDArray[np.uint32]) -> pa.Array:
+    """[n] as integers, [n, 2] as lists of two."""
+    import pyarrow as pa
+
+    flat = pa.array(values.ravel())
+    return flat if values.ndim == 1 else pa.FixedSizeListArray.from_arrays(flat, 2)
+
+
+def _as_array(column: pa.Array) -> npt.NDArray[np.uint32]:
+    """What `_as_column` was given, without a copy."""
+    import pyarrow as pa
+
+    pairs = isinstance(column, pa.FixedSizeListArray)
+    array: npt.NDArray[np.uint32] = column.flatten().to_numpy().reshape(-1, 2) if pairs else column.to_numpy()
+    return array
 
 
 def read_plan(path: str | os.PathLike[str], lengths: Any = None) -> Plan:
@@ -105,19 +122,16 @@ def read_plan(path: str | os.PathLike[str], lengths: Any = None) -> Plan:
     planner = None if lengths is None else _planner(lengths, config)
     if planner is not None and planner.fingerprint != about["fingerprint"]:
         raise LengthwiseError(
-            f"lengths have fingerprint {planner.fingerprint} ({planner.lengths.size:,} samples), but the plan in "
+            f"lengths have fingerprint {planner.fingerprint} ({len(planner.lengths):,} samples), but the plan in "
             f"{path!s} was made for {about['fingerprint']} ({about['samples']:,} samples); plan again for these lengths"
         )
     offsets = batch["indices"].offsets.to_numpy()
-    segments = (
-        batch["segments"].values.flatten().to_numpy().reshape(-1, 2) if "segments" in batch.schema.names else None
-    )
     arrays = PlanArrays(
         indices=batch["indices"].values.to_numpy(),
         starts=offsets[:-1],
         sizes=np.diff(offsets).astype(np.uint32),
-        padded_lengths=batch["padded_length"].to_numpy(),
-        segments=segments,
+        padded_lengths=_as_array(batch["padded_length"]),
+        segments=_as_array(batch["segments"].values) if "segments" in batch.schema.names else None,
         accounts=about["accounts"],
     )
     return Plan(arrays, epoch=about["epoch"], planner=planner, config=config, fingerprint=about["fingerprint"])

@@ -6,7 +6,6 @@ from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, Final, Literal, get_args
 
 from lengthwise import _core
-from lengthwise._arrays import as_lengths
 from lengthwise._choices import as_choice
 from lengthwise._integers import as_integer
 from lengthwise._mapped import MappedLengths
@@ -33,9 +32,9 @@ class Planner:
     """Plans epochs: each plan is a pure function of (lengths, layout, settings, epoch).
 
     Args:
-        lengths: integers[n], in tokens; read, never changed, and not copied where they are uint16, uint32 or int32.
-            They must not change while the planner is used.
-        layout: `Padded` or `Packed`.
+        lengths: integers[n] ([n, 2] for `PaddedPairs`), in tokens; read, never changed, and not copied where they are
+            uint16, uint32 or int32. They must not change while the planner is used.
+        layout: `Padded`, `PaddedPairs` or `Packed`.
         seed: names the random bits, from 0 to 2**64 - 1.
         world_size: how many ranks share each plan.
         overlong: what to do with samples that fit no batch: "error", "drop", "truncate" to the limit, "split" into
@@ -101,7 +100,7 @@ class Planner:
         self.overlong = overlong
         self.remainder = remainder
         self.layout = layout
-        self.lengths: Lengths = as_lengths(lengths)
+        self.lengths: Lengths = layout.as_lengths(lengths)
         self.accumulate = as_integer(accumulate, "accumulate", 1, (2**31 - 1) // self.world_size)
         self.steps = steps
         self.cost = cost
@@ -119,13 +118,21 @@ class Planner:
 
     @property
     def boundaries(self) -> npt.NDArray[np.uint32] | None:
-        """uint32[k]: the bucket boundaries in use, given or chosen; None where the layout has no buckets."""
+        """uint32[k]: the bucket boundaries in use, given or chosen; None where the layout has no buckets.
+
+        For pairs, uint32[k, 2]: the bounds of the cells, the cheapest first: a sample is of the first that holds it.
+        """
         return self._ready.boundaries
 
     @cached_property
     def fingerprint(self) -> str:
         """32 hexadecimal digits that tell these lengths from others, whatever integers store them."""
-        return _core.fingerprint(self.lengths)
+        return _core.fingerprint(self.lengths.ravel())
+
+    @cached_property
+    def sample_tokens(self) -> Lengths:
+        """[n]: the tokens of each sample: its length, or both of its lengths together."""
+        return self.layout.sample_tokens(self.lengths)
 
     @property
     def config(self) -> dict[str, Any]:
@@ -135,7 +142,7 @@ class Planner:
         """
         layout = self.layout.config
         if self.boundaries is not None:
-            layout["boundaries"] = self.boundaries.tolist()
+            layout["boundaries" if self.boundaries.ndim == 1 else "cells"] = self.boundaries.tolist()
         return {
             **layout,
             "seed": self.seed,
@@ -193,7 +200,7 @@ class Planner:
         arrays = self.step_maker.arrange(
             self._ready.plan(self.lengths, epoch),
             layout=self.layout,
-            lengths=self.lengths,
+            lengths=self.sample_tokens,
             seed=self.seed,
             epoch=epoch,
             remainder=self.remainder,
@@ -201,4 +208,4 @@ class Planner:
         return Plan(arrays, epoch=epoch, planner=self)
 
     def __repr__(self) -> str:
-        return f"<Planner of {self.lengths.size:,} samples for {self.world_size} ranks: {self.layout}>"
+        return f"<Planner of {len(self.lengths):,} samples for {self.world_size} ranks: {self.layout}>"

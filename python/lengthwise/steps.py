@@ -16,7 +16,7 @@ from lengthwise import _core
 from lengthwise._choices import as_choice
 from lengthwise._core import LengthwiseError
 from lengthwise._integers import as_integer
-from lengthwise.summary import real_tokens
+from lengthwise.summary import real_tokens, shape_numbers
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -115,7 +115,7 @@ class Steps:
             arrays = self._of_one_shape(arrays, layout, remainder)
         order = _core.arrange(
             arrays.sizes,
-            arrays.padded_lengths,
+            shape_numbers(arrays.padded_lengths, layout),
             real_tokens(arrays, lengths),
             self.costs(arrays, layout, lengths),
             world_size=self.world_size,
@@ -129,12 +129,15 @@ class Steps:
         )
         order = order.astype(np.intp)  # once, not for each column
         columns = ("starts", "sizes", "padded_lengths")
-        return arrays._replace(**{name: getattr(arrays, name).take(order) for name in columns})
+        return arrays._replace(**{name: getattr(arrays, name).take(order, axis=0) for name in columns})
 
     def _of_one_shape(self, arrays: PlanArrays, layout: Layout, remainder: str) -> PlanArrays:
         multiple = layout.config.get("samples_multiple_of", 1)
-        table = (arrays.starts, arrays.sizes, arrays.padded_lengths, self.world_size, self.accumulate)
+        shapes = shape_numbers(arrays.padded_lengths, layout)
+        table = (arrays.starts, arrays.sizes, shapes, self.world_size, self.accumulate)
         starts, sizes, padded_lengths, cut, repeated, dropped = _core.of_one_shape(*table, remainder, multiple)
+        if arrays.padded_lengths.ndim == 2:  # from numbers, 1 and up, back to shapes
+            padded_lengths = arrays.padded_lengths[np.unique(shapes, return_index=True)[1]][padded_lengths - 1]
         accounts = dict(arrays.accounts)
         for name, count in (("cut_batches", cut), ("repeated", repeated), ("dropped", dropped)):
             accounts[name] += count

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from lengthwise._arrays import Lengths
-    from lengthwise.layouts import PlanArrays
+    from lengthwise.layouts import Layout, PlanArrays
     from lengthwise.plan import Batches, Plan
 
 
@@ -104,13 +104,14 @@ class Summary:
 def summarise(plan: Plan) -> Summary:
     """Count everything; plans the next epoch for `batchmates_again`."""
     padded = plan.padded_tokens
-    real = real_tokens(plan, plan.planner.lengths)
-    squares = float(squared_lengths(plan, plan.planner.lengths).sum())
+    real = plan.real_tokens
+    squares = float(squared_lengths(plan, plan.planner.sample_tokens).sum())
     total = int(padded.sum())
     in_step = plan.world_size * plan.accumulate
     heaviest = int(plan.per_rank(padded).max(axis=1).sum())
     waiting = _waiting(plan)
-    shapes = np.unique(plan.sizes.astype(np.uint64) << np.uint64(32) | plan.padded_lengths)
+    padded_shapes = shape_numbers(plan.padded_lengths, plan.planner.layout)
+    shapes = np.unique(plan.sizes.astype(np.uint64) << np.uint64(32) | padded_shapes)
     return Summary(
         samples=int(plan.sizes.sum(dtype=np.uint64)),
         real_tokens=int(real.sum()),
@@ -131,6 +132,21 @@ def summarise(plan: Plan) -> Summary:
         ),
         **plan.accounts,
     )
+
+
+def shape_numbers(padded_lengths: npt.NDArray[np.uint32], layout: Layout) -> npt.NDArray[np.uint32]:
+    """Return uint32[b]: equal numbers for batches of one padded shape, larger ones where a sample occupies more.
+
+    The padded lengths themselves where there is one a batch; shapes of two are numbered from 1 on.
+    """
+    if padded_lengths.ndim == 1:
+        return padded_lengths
+    shapes = padded_lengths[:, 0].astype(np.uint64) << np.uint64(32) | padded_lengths[:, 1]
+    order = np.lexsort((shapes, layout.batch_tokens(np.ones(len(shapes), np.uint32), padded_lengths)))
+    numbers = np.empty(len(shapes), np.uint32)
+    numbers[order[:1]] = 1
+    numbers[order[1:]] = 1 + np.cumsum(np.diff(shapes[order]) != 0)
+    return numbers
 
 
 def real_tokens(batches: Batches | PlanArrays, lengths: Lengths) -> npt.NDArray[np.uint64]:
@@ -190,6 +206,6 @@ def _batchmates_again(plan: Plan) -> float:
     following = plan.planner.plan((plan.epoch + 1) % 2**63)
     now = (plan.indices, plan.starts, plan.sizes)
     met, pairs = _core.batchmates(
-        now, (following.indices, following.starts, following.sizes), plan.planner.lengths.size
+        now, (following.indices, following.starts, following.sizes), len(plan.planner.lengths)
     )
     return met / pairs if pairs else 0.0

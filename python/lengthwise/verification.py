@@ -39,7 +39,7 @@ def verify_plan(plan: Plan) -> tuple[Check, ...]:
     """Check a plan that knows its lengths (`lw.read_plan(path, lengths)` compares their fingerprints before).
 
     Args:
-        plan: a plan of the padded or the packed layout.
+        plan: a plan of any layout.
 
     Returns:
         One check a promise, all of them also where some fail.
@@ -72,7 +72,8 @@ def _used(plan: Plan) -> _Used:
     at = np.repeat(plan.starts - before, sizes) + np.arange(int(sizes.sum()))
     samples = plan.indices[at].astype(np.int64)
     if plan.segments is None:
-        tokens = plan.planner.lengths[np.minimum(samples, plan.planner.lengths.size - 1)].astype(np.int64)
+        known = plan.planner.sample_tokens
+        tokens = known[np.minimum(samples, len(known) - 1)].astype(np.int64)
     else:
         segments = plan.segments[at].astype(np.int64)
         tokens = segments[:, 1] - segments[:, 0]
@@ -90,7 +91,7 @@ def _shape(plan: Plan) -> Iterator[Check]:
 
 def _coverage(plan: Plan, used: _Used) -> Iterator[Check]:
     """Every sample is used once, or counted as dropped, cut or repeated."""
-    lengths = plan.planner.lengths.astype(np.int64)
+    lengths = plan.planner.sample_tokens.astype(np.int64)
     outside = int(np.count_nonzero(used.samples >= lengths.size))
     yield Check("every index is a sample", outside == 0, f"{outside:,} beyond the {lengths.size:,} samples")
     if outside:
@@ -117,19 +118,23 @@ def _coverage(plan: Plan, used: _Used) -> Iterator[Check]:
 def _limits(plan: Plan, used: _Used) -> Iterator[Check]:
     """Budget, capacity, alignment and caps, from the layout's own configuration."""
     config = plan.config
-    limit = int(config["max_tokens" if config["layout"] == "padded" else "capacity"])
+    padded = config["layout"] != "packed"
+    limit = int(config["max_tokens" if padded else "capacity"])
     # A sample alone beyond the budget is counted, and so is one that runs again.
     over = int(np.count_nonzero(plan.padded_tokens > limit))
     alone = int(plan.accounts.get("alone", 0)) + int(plan.accounts.get("repeated", 0))
     yield Check(
         "no batch exceeds its tokens", over <= alone, f"at most {int(plan.padded_tokens.max(initial=0)):,} of {limit:,}"
     )
-    multiple = int(config.get("multiple_of") or 1)
-    if config["layout"] == "padded":
-        wide = int(np.count_nonzero(used.tokens > plan.padded_lengths[used.batches]))
+    multiple = config.get("multiple_of") or 1
+    if padded:
+        pairs = plan.padded_lengths.ndim == 2
+        lengths = plan.planner.lengths
+        occupied = lengths[np.minimum(used.samples, len(lengths) - 1)] if pairs else used.tokens
+        wide = int(np.count_nonzero(occupied > plan.padded_lengths[used.batches]))
         yield Check("every sample fits the padded length of its batch", wide == 0, f"{wide:,} do not")
         odd = int(np.count_nonzero(plan.padded_lengths % multiple))
-        if multiple > 1:
+        if multiple != 1:
             yield Check(f"padded lengths are multiples of {multiple}", odd == 0, f"{odd:,} are not")
     else:
         occupied = -(-used.tokens // multiple) * multiple

@@ -14,6 +14,7 @@ mod enter;
 mod levels;
 mod measure;
 mod pack;
+mod pairs;
 mod plan;
 mod steps;
 mod stream;
@@ -39,6 +40,8 @@ mod _core {
     use crate::measure::{batchmates, in_running_order, real_tokens, squared_lengths};
     #[pymodule_export]
     use crate::pack::{PackedPlanner, Packer, pack_limited};
+    #[pymodule_export]
+    use crate::pairs::PairPlanner;
     #[pymodule_export]
     use crate::plan::{PaddedPlanner, fingerprint};
     #[pymodule_export]

@@ -1,15 +1,15 @@
 //! Packs: samples laid end to end in rows of a fixed capacity.
 #![expect(clippy::needless_pass_by_value, reason = "PyO3 hands extracted arguments over by value")]
 
+use lengthwise_core::Settings;
 use lengthwise_core::pack::{self, Limit, Method, PackOptions, Packer as Decided, Packs, PadPack, Rows};
 use lengthwise_core::rng::{Key, Stream};
-use lengthwise_core::{Overlong, Settings};
 use numpy::{IntoPyArray, PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray1};
 use pyo3::prelude::*;
 
 use crate::arrays::{Lengths, with_lengths};
 use crate::enter::enter;
-use crate::plan::{PlanArrays, REMAINDER, choice, hand_over as hand_over_plan};
+use crate::plan::{OVERLONG, PlanArrays, REMAINDER, choice, hand_over as hand_over_plan};
 
 const METHODS: &[(&str, Method)] = &[
     ("auto", Method::Auto),
@@ -19,14 +19,6 @@ const METHODS: &[(&str, Method)] = &[
     ("next_fit", Method::NextFit),
     ("optimal", Method::Optimal),
     ("sum_of_squares", Method::SumOfSquares),
-];
-
-const OVERLONG: &[(&str, Overlong)] = &[
-    ("error", Overlong::Error),
-    ("drop", Overlong::Drop),
-    ("truncate", Overlong::Truncate),
-    ("split", Overlong::Split),
-    ("alone", Overlong::Alone),
 ];
 
 /// A packing that has been decided, ready to name samples as often as is wanted.

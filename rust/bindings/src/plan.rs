@@ -12,6 +12,20 @@ use crate::enter::{LengthwiseError, enter};
 pub(crate) const REMAINDER: &[(&str, core::Remainder)] =
     &[("split", core::Remainder::Split), ("repeat", core::Remainder::Repeat), ("drop", core::Remainder::Drop)];
 
+pub(crate) const OVERLONG: &[(&str, core::Overlong)] = &[
+    ("error", core::Overlong::Error),
+    ("drop", core::Overlong::Drop),
+    ("truncate", core::Overlong::Truncate),
+    ("split", core::Overlong::Split),
+    ("alone", core::Overlong::Alone),
+];
+
+pub(crate) const PAD_TO: &[(&str, core::PadTo)] =
+    &[("longest", core::PadTo::Longest), ("boundary", core::PadTo::Boundary)];
+
+pub(crate) const LAST_BATCH: &[(&str, core::LastBatch)] =
+    &[("keep", core::LastBatch::Keep), ("merge", core::LastBatch::Merge), ("drop", core::LastBatch::Drop)];
+
 /// Everything about the epochs of one layout over one set of lengths that is the same in each.
 #[pyclass(frozen, module = "lengthwise._core")]
 pub(crate) struct PaddedPlanner {
@@ -46,11 +60,7 @@ impl PaddedPlanner {
         let layout = core::Padded {
             limits: core::Limits { max_tokens, max_samples, multiple_of, samples_multiple_of },
             boundaries: boundaries.as_slice()?.to_vec(),
-            pad_to: choice(
-                "pad_to",
-                pad_to,
-                &[("longest", core::PadTo::Longest), ("boundary", core::PadTo::Boundary)],
-            )?,
+            pad_to: choice("pad_to", pad_to, PAD_TO)?,
             order: choice(
                 "order",
                 order,
@@ -60,28 +70,14 @@ impl PaddedPlanner {
                     ("sorted", core::Order::Sorted),
                 ],
             )?,
-            last_batch: choice(
-                "last_batch",
-                last_batch,
-                &[("keep", core::LastBatch::Keep), ("merge", core::LastBatch::Merge), ("drop", core::LastBatch::Drop)],
-            )?,
+            last_batch: choice("last_batch", last_batch, LAST_BATCH)?,
             longest_first,
         };
         let settings = core::Settings {
             seed,
             world_size,
             accumulate,
-            overlong: choice(
-                "overlong",
-                overlong,
-                &[
-                    ("error", core::Overlong::Error),
-                    ("drop", core::Overlong::Drop),
-                    ("truncate", core::Overlong::Truncate),
-                    ("split", core::Overlong::Split),
-                    ("alone", core::Overlong::Alone),
-                ],
-            )?,
+            overlong: choice("overlong", overlong, OVERLONG)?,
             remainder: choice("remainder", remainder, REMAINDER)?,
             threads,
         };
@@ -114,14 +110,8 @@ pub(crate) fn fingerprint(py: Python<'_>, lengths: Lengths<'_>) -> PyResult<Stri
 }
 
 type Table<'py, T> = Bound<'py, PyArray1<T>>;
-pub(crate) type PlanArrays<'py> = (
-    Bound<'py, PyAny>,
-    Table<'py, i64>,
-    Table<'py, u32>,
-    Table<'py, u32>,
-    Option<Bound<'py, PyArray2<u32>>>,
-    Bound<'py, PyDict>,
-);
+pub(crate) type PlanArrays<'py, P = Table<'py, u32>> =
+    (Bound<'py, PyAny>, Table<'py, i64>, Table<'py, u32>, P, Option<Bound<'py, PyArray2<u32>>>, Bound<'py, PyDict>);
 
 pub(crate) fn hand_over<I: numpy::Element>(py: Python<'_>, plan: core::Plan<I>) -> PyResult<PlanArrays<'_>> {
     let batches = &plan.batches;

@@ -190,7 +190,7 @@ impl Planner {
         let padded = |batch: Batch| self.padded(batch, &indices, items);
         settle(&mut batches, &self.settings, epoch, &self.layout.limits, &mut accounts, padded)?;
         if self.layout.longest_first {
-            order::longest_first(&mut batches, self.settings.step());
+            order::longest_first(&mut batches, self.settings.step(), |batch| batch.padded_length);
         }
         let segments = self.excess.segments(lengths, &mut indices);
         Ok(Plan { indices, batches, segments, accounts })
@@ -207,11 +207,7 @@ impl Planner {
         let Self { layout: Padded { limits, pad_to, order, last_batch, .. }, groups, counts, settings, .. } = self;
         let (threads, bits) = (settings.threads as usize, (settings.seed, epoch));
         let overlong = groups.bounds().len();
-        let mut starts = vec![0];
-        starts.extend(counts.iter().scan(0, |end, &count| {
-            *end += count as usize;
-            Some(*end)
-        }));
+        let starts = starts_of(counts);
         let cut_fixed = |group: usize, positions: Range<usize>, batches: &mut Vec<Batch>| {
             fill_fixed(batches, positions, limits.padded(groups.bounds()[group]), limits)
         };
@@ -228,13 +224,7 @@ impl Planner {
                 };
                 (indices, filled)
             }
-            (_, PadTo::Boundary) => {
-                let make = |item, _| [I::new(item)];
-                let scattered = scattered(items, groups, counts, bits, threads, make, interrupt)?;
-                let bins = scattered.buckets.last().map_or(0, |bucket| bucket.end);
-                let single: Vec<_> = (0..bins).map(|bin| bin..bin + 1).collect();
-                (pour(scattered, &single, threads, |_| (), interrupt)?.0, fill_fixed()?)
-            }
+            (_, PadTo::Boundary) => (shuffled(items, groups, counts, bits, threads, interrupt)?, fill_fixed()?),
             (_, PadTo::Longest) => {
                 let make = |item, tokens| [I::new(item), I::new(tokens as usize)];
                 let scattered = scattered(items, groups, counts, bits, threads, make, interrupt)?;
@@ -265,6 +255,32 @@ impl Planner {
         let longest = samples.iter().map(|index| items.tokens(index.position())).max();
         self.layout.limits.padded(longest.unwrap_or(1))
     }
+}
+
+/// Where each group starts, and where the last one ends.
+pub(crate) fn starts_of(counts: &[u64]) -> Vec<usize> {
+    let mut starts = vec![0];
+    starts.extend(counts.iter().scan(0, |end, &count| {
+        *end += count as usize;
+        Some(*end)
+    }));
+    starts
+}
+
+/// All items, group after group, shuffled inside each.
+pub(crate) fn shuffled<L: Length, I: Index>(
+    items: Items<'_, L>,
+    groups: &Buckets,
+    counts: &[u64],
+    bits: (u64, u64),
+    threads: usize,
+    interrupt: Interrupt<'_>,
+) -> Result<Vec<I>> {
+    let make = |item, _| [I::new(item)];
+    let scattered = scattered(items, groups, counts, bits, threads, make, interrupt)?;
+    let bins = scattered.buckets.last().map_or(0, |bucket| bucket.end);
+    let single: Vec<_> = (0..bins).map(|bin| bin..bin + 1).collect();
+    Ok(pour(scattered, &single, threads, |_| (), interrupt)?.0)
 }
 
 /// What samples are grouped by, up to the longest length that is not over-long.

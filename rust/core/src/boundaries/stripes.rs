@@ -6,7 +6,8 @@
 //! **Method**: at a charge per cell, the best cells of one stripe are the free optimum of [`super::lagrangian`], and the best
 //! stripes a textbook dynamic program over their starts. The charge is searched for until there are k cells. Where no
 //! charge gives k, the stripes of the neighbouring numbers are kept and k cells shared out among them: the cost of each
-//! stripe is convex in its cells, so giving each next cell where it saves most is optimal for those stripes.
+//! stripe is convex in its cells, so giving each next cell where it saves most is optimal for those stripes. Where these are
+//! too many stripes, or have too few cells, neighbours are merged.
 //!
 //! **Proof**: at any charge c, the optimum minus c k is a lower bound, as in one dimension; but the cost need not be convex
 //! in k, so that the bound may be below the cost.
@@ -220,7 +221,11 @@ impl<'a, T: Total> Search<'a, T> {
             let found = self.solve(between(&low, &high, k))?;
             if found.cells >= k { low = found } else { high = found }
         }
-        let shared = [self.share_out(&low.ends, k)?, self.share_out(&high.ends, k)?];
+        let mut shared = [self.share_out(&low.ends, k)?, self.share_out(&high.ends, k)?];
+        if shared.iter().all(Option::is_none) {
+            let ends = if low.ends.len() > k { low.ends } else { (1..=self.rows).collect() };
+            shared[0] = self.share_out(&self.merged(ends, k), k)?;
+        }
         let cost = |shares: &Vec<Share<T>>| shares.iter().filter_map(|share| share.cost(share.cells)).sum::<i128>();
         let best = shared.into_iter().flatten().min_by_key(cost).ok_or_else(broken)?;
         Ok(Stripes { stripes: best.iter().map(Share::stripe).collect(), cost: cost(&best), lower_bound })
@@ -250,6 +255,25 @@ impl<'a, T: Total> Search<'a, T> {
             }
         }
         Ok(Some(shares))
+    }
+
+    /// Stripes merged with their neighbours, where that costs least, until there are at most `k`.
+    fn merged(&self, mut ends: Vec<usize>, k: usize) -> Vec<usize> {
+        let one_cell = |start: usize, end: usize| {
+            let mut stripe = Stripe::default();
+            self.stripe(start, end, &mut stripe);
+            i128::from(stripe.below.last().copied().unwrap_or(0))
+                * i128::from(stripe.costs.last().copied().unwrap_or(0))
+        };
+        while ends.len() > k {
+            let start = |stripe: usize| if stripe == 0 { 0 } else { ends[stripe - 1] };
+            let more =
+                |&stripe: &usize| one_cell(start(stripe), ends[stripe + 1]) - one_cell(start(stripe), ends[stripe]);
+            let least =
+                (0..ends.len() - 1).min_by_key(|stripe| more(stripe) - one_cell(ends[*stripe], ends[stripe + 1]));
+            ends.remove(least.unwrap_or(0));
+        }
+        ends
     }
 }
 

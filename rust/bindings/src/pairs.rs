@@ -1,0 +1,88 @@
+//! Whole-epoch plans of samples with two lengths.
+
+use lengthwise_core as core;
+use numpy::{IntoPyArray, PyArray2, PyArrayMethods};
+use pyo3::prelude::*;
+
+use crate::arrays::{Lengths, with_lengths};
+use crate::enter::enter;
+use crate::plan::{LAST_BATCH, OVERLONG, PAD_TO, PlanArrays, REMAINDER, choice, hand_over};
+
+/// Everything about the epochs of pairs of lengths that is the same in each.
+#[pyclass(frozen, module = "lengthwise._core")]
+pub(crate) struct PairPlanner {
+    inner: core::PairPlanner,
+}
+
+#[pymethods]
+impl PairPlanner {
+    /// `lengths` are both lengths of one sample after those of another.
+    #[new]
+    #[pyo3(signature = (lengths, *, cells, max_tokens, max_samples, multiple_of, samples_multiple_of, weights, pad_to,
+                        last_batch, longest_first, seed, world_size, accumulate, overlong, remainder, threads))]
+    #[expect(clippy::too_many_arguments, reason = "a keyword-only constructor")]
+    fn new(
+        py: Python<'_>,
+        lengths: Lengths<'_>,
+        cells: Vec<[u32; 2]>,
+        max_tokens: u64,
+        max_samples: u32,
+        multiple_of: [u32; 2],
+        samples_multiple_of: u32,
+        weights: [u32; 2],
+        pad_to: &str,
+        last_batch: &str,
+        longest_first: bool,
+        seed: u64,
+        world_size: u32,
+        accumulate: u32,
+        overlong: &str,
+        remainder: &str,
+        threads: u32,
+    ) -> PyResult<Self> {
+        let layout = core::PaddedPairs {
+            limits: core::Limits { max_tokens, max_samples, multiple_of: 1, samples_multiple_of },
+            padding: core::Padding { multiple_of, weights },
+            cells,
+            pad_to: choice("pad_to", pad_to, PAD_TO)?,
+            last_batch: choice("last_batch", last_batch, LAST_BATCH)?,
+            longest_first,
+        };
+        let settings = core::Settings {
+            seed,
+            world_size,
+            accumulate,
+            overlong: choice("overlong", overlong, OVERLONG)?,
+            remainder: choice("remainder", remainder, REMAINDER)?,
+            threads,
+        };
+        let inner = with_lengths!(&lengths, slice => enter(py, |interrupt| {
+            core::PairPlanner::new(slice.as_chunks().0, layout, settings, interrupt)
+        }))?;
+        Ok(Self { inner })
+    }
+
+    /// One epoch: (indices, starts, sizes, padded lengths uint32[b, 2], None, accounts).
+    fn plan<'py>(
+        &self,
+        py: Python<'py>,
+        lengths: Lengths<'py>,
+        epoch: u64,
+    ) -> PyResult<PlanArrays<'py, Bound<'py, PyArray2<u32>>>> {
+        let (arrays, shapes) = if self.inner.samples() < u32::MAX as usize {
+            let (plan, shapes) = with_lengths!(&lengths, slice => enter(py, |interrupt| {
+                self.inner.plan::<_, u32>(slice.as_chunks().0, epoch, interrupt)
+            }))?;
+            (hand_over(py, plan)?, shapes)
+        } else {
+            let (plan, shapes) = with_lengths!(&lengths, slice => enter(py, |interrupt| {
+                self.inner.plan::<_, u64>(slice.as_chunks().0, epoch, interrupt)
+            }))?;
+            (hand_over(py, plan)?, shapes)
+        };
+        let (indices, starts, sizes, _, segments, accounts) = arrays;
+        let batches = shapes.len();
+        let padded_lengths = shapes.into_flattened().into_pyarray(py).reshape([batches, 2])?;
+        Ok((indices, starts, sizes, padded_lengths, segments, accounts))
+    }
+}

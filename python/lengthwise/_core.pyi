@@ -244,9 +244,10 @@ def fill_from_levels(
     repetition: npt.NDArray[np.uint8],
     definition: npt.NDArray[np.uint8],
     entries: int,
-    max_definition: int,
-    element: int,
-) -> int: ...
+    levels: tuple[int, int, int, int, int],
+) -> int:
+    """Lengths of a page's rows into `out[done:]`; how many rows are done by then comes back."""
+
 def fill_from_lists(out: npt.NDArray[np.uint32], stream: object) -> npt.NDArray[np.int64]:
     """Lengths of the lists in an `arrow_array_stream` capsule into `out`; the rows that are null come back."""
 

@@ -100,11 +100,18 @@ def test_polars_and_duckdb(tmp_path: Path, decoded: list[int]) -> None:
     assert not decoded
 
 
-def test_lists_in_lists_are_decoded(tmp_path: Path, decoded: list[int]) -> None:
-    rows = [[[token] for token in row] for row in ROWS]
-    pq.write_table(pa.table({"input_ids": rows}), tmp_path / "data.parquet")
-    check(tmp_path / "data.parquet", rows)
-    assert decoded == [0]
+@pytest.mark.parametrize("compression", ["none", "zstd"])
+@pytest.mark.parametrize("version", ["1.0", "2.0"])
+def test_lists_in_lists(tmp_path: Path, decoded: list[int], compression: str, version: str) -> None:
+    rows = [[row[at : at + 3] for at in range(0, len(row), 4)] for row in ROWS]
+    path = tmp_path / "data.parquet"
+    options: dict[str, Any] = {"compression": compression, "data_page_version": version, "data_page_size": 4_096}
+    for table in (pa.table({"x": range(len(rows)), "input_ids": rows}), pl.DataFrame({"input_ids": rows}).to_arrow()):
+        pq.write_table(table, path, row_group_size=2_500, **options)
+        check(path, rows)
+        assert lw.read_lengths(path, "input_ids.element").tolist() == [sum(map(len, row)) for row in rows]
+        assert "tokens by the footers" not in str(lw.inspect(path))
+    assert not decoded
 
 
 def test_unusual_pages_are_decoded(tmp_path: Path, decoded: list[int], monkeypatch: pytest.MonkeyPatch) -> None:
@@ -158,3 +165,43 @@ def test_any_rows(tmp_path: Path, rows: list[Any], group: int, page: int, versio
     assert lengths.tolist() == [len(row or ()) for row in rows]
     assert lengths.info is not None
     assert lengths.info.nulls.tolist() == [index for index, row in enumerate(rows) if row is None]
+
+
+turn = st.one_of(st.none(), st.lists(st.one_of(st.none(), st.integers(0, 9)), max_size=5))
+message = st.one_of(
+    st.none(),
+    st.fixed_dictionaries({"tags": st.just([("a", 1)]), "turns": st.one_of(st.none(), st.lists(turn, max_size=4))}),
+)
+DEEP = pa.list_(
+    pa.struct(
+        [("tags", pa.map_(pa.string(), pa.int8())), ("turns", pa.large_list(pa.field("element", pa.list_(pa.int32()))))]
+    )
+)
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    rows=st.lists(
+        st.one_of(st.none(), st.fixed_dictionaries({"messages": st.one_of(st.none(), st.lists(message, max_size=4))})),
+        max_size=30,
+    ),
+    group=st.integers(1, 30),
+    page=st.sampled_from([16, 64, 1 << 20]),
+    version=st.sampled_from(["1.0", "2.0"]),
+)
+def test_any_rows_of_lists_in_lists(tmp_path: Path, rows: list[Any], group: int, page: int, version: str) -> None:
+    path = tmp_path / "data.parquet"
+    table = pa.table({"chat": pa.array(rows, pa.struct([("messages", DEEP)]))})
+    pq.write_table(table, path, row_group_size=group, data_page_size=page, data_page_version=version)
+    messages = [(row or {}).get("messages") for row in rows]
+    turns = [[turn for message in row or [] for turn in (message or {}).get("turns") or []] for row in messages]
+    expected = {
+        "chat.messages": [len(row or []) for row in messages],
+        "chat.messages.turns": [len(row) for row in turns],
+        "chat.messages.turns.element": [sum(len(turn or []) for turn in row) for row in turns],
+    }
+    for column, lengths in expected.items():
+        found = lw.read_lengths(path, column, nulls="zero", check="none")
+        assert found.tolist() == lengths == lw.read_lengths(table, column, nulls="zero", check="none").tolist()
+        assert found.info is not None
+        assert found.info.nulls.tolist() == [index for index, row in enumerate(messages) if row is None]

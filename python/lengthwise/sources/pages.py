@@ -9,7 +9,7 @@ Source: https://parquet.apache.org/docs/file-format/data-pages/
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 
@@ -32,6 +32,24 @@ class UnusualPageError(Exception):
     """A page is written in a way that only a full reader knows."""
 
 
+class Levels(NamedTuple):
+    """What the levels of a stored column say of one of the lists that its values are in.
+
+    Attributes:
+        max_repetition: how many lists the values are in.
+        max_definition: the greatest definition level of the column.
+        depth: which of the lists is measured, 1 for the outermost; of one in others, a row has the sum.
+        element: the definition level from which on that list has an entry.
+        outermost: the same of the outermost list.
+    """
+
+    max_repetition: int
+    max_definition: int
+    depth: int
+    element: int
+    outermost: int
+
+
 @dataclass(frozen=True)
 class Chunk:
     """A column chunk of a row group.
@@ -42,8 +60,7 @@ class Chunk:
         entries: values, nulls and empty lists in it.
         rows: rows of its row group.
         codec: how its pages are compressed, None for not at all.
-        max_definition: the greatest definition level of the column.
-        element: the definition level from which on a list has an entry.
+        levels: what the levels of its entries mean.
     """
 
     start: int
@@ -51,8 +68,7 @@ class Chunk:
     entries: int
     rows: int
     codec: str | None
-    max_definition: int
-    element: int
+    levels: Levels
 
 
 def read_chunk(file: Any, chunk: Chunk, *, first_page: bool = False) -> npt.NDArray[np.uint32]:
@@ -84,7 +100,7 @@ def read_chunk(file: Any, chunk: Chunk, *, first_page: bool = False) -> npt.NDAr
             continue
         repetition, definition, count = levels
         try:
-            done = fill_from_levels(out, done, repetition, definition, count, chunk.max_definition, chunk.element)
+            done = fill_from_levels(out, done, repetition, definition, count, chunk.levels)
         except LengthwiseError as error:
             # The caller knows the file, and names it.
             raise ValueError(str(error)) from error

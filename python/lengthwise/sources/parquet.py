@@ -67,10 +67,13 @@ class ParquetSource(FilesSource):
                 yield sum(before.rows for before in self.files[:index]), rows
 
     def tokens(self, field: Field) -> tuple[int, int] | None:
-        """Return bounds from the footers: a list column stores one entry a token and one for each list without any."""
+        """Return bounds from the footers: a list column stores one entry a token and one for each list without any.
+
+        Of lists in lists the rows do not tell how many are without.
+        """
         stored = 0
         for file in self.files:
-            if field.path not in file.footer.lists:
+            if field.path not in file.footer.lists or file.footer.depth(field.path) != (1, 1):
                 return None
             stored += sum(file.footer.entries(field.path))
         return max(0, stored - (self.rows or 0)), stored

@@ -1,8 +1,8 @@
 """One Parquet file: its footer, and a column of it row group by row group.
 
-The lengths of lists are in the levels of the pages, so values are not decoded. Where another list column has as many
-entries in every row group and takes less than half the bytes (a mask beside the tokens), its levels are read instead.
-Integers, and lists that are written in an unusual way, are decoded by pyarrow.
+The lengths of lists are in the levels of the pages, so values are not decoded, of lists in lists neither. Where another
+list column has as many entries in every row group and takes less than half the bytes (a mask beside the tokens), its
+levels are read instead. Integers, and lists that are written in an unusual way, are decoded by pyarrow.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import numpy as np
 from lengthwise.sources.nested import nested
 from lengthwise.sources.pages import NULL, UnusualPageError, read_chunk
 from lengthwise.sources.parquet_footer import Footer
-from lengthwise.sources.schema import is_list, walk
+from lengthwise.sources.schema import walk
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -39,9 +39,8 @@ class ParquetFile:
         self.rows: int = self.metadata.num_rows
         self.groups: int = self.metadata.num_row_groups
         self.nodes = {node.path: node for node in walk(self.schema)}
-        lists = {path for path, node in self.nodes.items() if is_list(node.type) and not node.inner}
         with item.open(ahead=False) as raw:
-            self.footer = Footer(raw, lists)
+            self.footer = Footer(raw, self.schema)
 
     def open(self) -> Any:
         """Return pyarrow's reader of the file."""
@@ -75,9 +74,10 @@ class ParquetFile:
         footer = self.footer
         if path not in footer.lists:
             return path
-        best, size, entries = path, footer.size(path) / 2, footer.entries(path)
+        best, size, entries, depth = path, footer.size(path) / 2, footer.entries(path), footer.depth(path)
         for other in footer.lists:
-            if footer.size(other) < size and footer.entries(other) == entries and self._alike(path, other):
+            alike = footer.size(other) < size and footer.entries(other) == entries and footer.depth(other) == depth
+            if alike and self._alike(path, other):
                 best, size = other, footer.size(other)
         return best
 

@@ -9,14 +9,16 @@ Source: https://github.com/apache/parquet-format/blob/master/src/main/thrift/par
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from lengthwise.sources.pages import Chunk
+from lengthwise.sources.pages import Chunk, Levels
+from lengthwise.sources.schema import is_list, leaves, walk
 from lengthwise.sources.thrift import Reader
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator
+    from collections.abc import Iterator
+
+    import pyarrow as pa
 
 #: The footer ends with its size in 4 bytes and the magic.
 TAIL: Final = 8
@@ -25,32 +27,30 @@ REQUIRED, OPTIONAL, REPEATED = range(3)
 CODECS: Final = {0: None, 1: "snappy", 2: "gzip", 4: "brotli", 6: "zstd", 7: "lz4_raw"}
 
 
-@dataclass(frozen=True)
-class Leaf:
+class Leaf(NamedTuple):
     """A stored column.
 
     Attributes:
-        path: its names from the root.
-        repeated: where in the path its one repeated node is.
-        element: the definition level of that node: from it on, the list has an entry.
+        elements: the definition level of each repeated node on the way to it: from it on, that list has an entry.
         max_definition: the greatest definition level of the column.
     """
 
-    path: tuple[str, ...]
-    repeated: int
-    element: int
+    elements: tuple[int, ...]
     max_definition: int
 
 
 class Footer:
-    """The lists in a file that are in no other list, by the path that Arrow gives them.
+    """The lists in a file, by the path that Arrow gives them.
 
     Args:
         file: the open pyarrow file.
-        paths: the paths of the list columns that are in no other list.
+        schema: its schema in Arrow.
+
+    Attributes:
+        lists: the path of each -> the stored column that tells its lengths, and how many lists it is in, with itself.
     """
 
-    def __init__(self, file: Any, paths: Collection[str]) -> None:
+    def __init__(self, file: Any, schema: pa.Schema) -> None:
         size = file.size()
         file.seek(size - TAIL)
         length = int.from_bytes(file.read(4), "little")
@@ -60,33 +60,45 @@ class Footer:
         fields = Reader(memoryview(file.read(length))).struct()
         self.groups: list[dict[int, Any]] = fields.get(4, [])
         self._leaves = list(_leaves(fields[2]))
-        self.lists: dict[str, int] = {}
-        for index, leaf in enumerate(self._leaves):
-            path = _arrow_path(leaf, paths) if leaf else None
+        self.lists: dict[str, tuple[int, int]] = {}
+        if sum(leaves(field.type) for field in schema) != len(self._leaves):
+            return
+        for node in walk(schema):
             # A list of structs is stored in several columns, of which any tells its lengths.
-            if path and (path not in self.lists or self._size(index) < self.size(path)):
-                self.lists[path] = index
+            stored = range(node.leaf, node.leaf + leaves(node.type)) if is_list(node.type) else range(0)
+            known = [index for index in stored if len(self._leaves[index].elements) > node.around]
+            if known:
+                self.lists[node.path] = min(known, key=self._size), node.around + 1
 
     def chunk(self, group: int, path: str) -> Chunk | None:
         """Return where a list column is in a row group; None where a full reader is needed."""
-        index = self.lists[path]
-        leaf, column = self._leaves[index], self.groups[group][1][index]
+        index, _ = self.lists[path]
+        column = self.groups[group][1][index]
         about = column.get(3)
-        if leaf is None or about is None or about[4] not in CODECS or 1 in column or 8 in column:
+        if about is None or about[4] not in CODECS or 1 in column or 8 in column:
             return None
         # The dictionary comes first, where there is one.
         start = min(about[9], about.get(11) or about[9])
-        return Chunk(
-            start, about[7], about[5], self.groups[group][3], CODECS[about[4]], leaf.max_definition, leaf.element
-        )
+        return Chunk(start, about[7], about[5], self.groups[group][3], CODECS[about[4]], self.levels(path))
+
+    def levels(self, path: str) -> Levels:
+        """Return what the levels of a list column mean."""
+        index, depth = self.lists[path]
+        elements, most = self._leaves[index]
+        return Levels(len(elements), most, depth, elements[depth - 1], elements[0])
+
+    def depth(self, path: str) -> tuple[int, int]:
+        """Return how many lists a list is in, with itself, and how many the values are in that tell its lengths."""
+        index, depth = self.lists[path]
+        return depth, len(self._leaves[index].elements)
 
     def entries(self, path: str) -> list[int]:
         """Return the entries of a list column in each row group: its values, nulls and empty lists."""
-        return [about[5] for about in self._about(self.lists[path])]
+        return [about[5] for about in self._about(self.lists[path][0])]
 
     def size(self, path: str) -> int:
         """Return the bytes of a list column."""
-        return self._size(self.lists[path])
+        return self._size(self.lists[path][0])
 
     def _size(self, index: int) -> int:
         return sum(about[7] for about in self._about(index))
@@ -96,33 +108,23 @@ class Footer:
             yield group[1][index].get(3, {5: -1, 7: 0})
 
 
-def _leaves(elements: list[dict[int, Any]]) -> Iterator[Leaf | None]:
-    """Yield the leaves of a schema, which is a tree in preorder; None for one that is in no list, or in several."""
+def _leaves(elements: list[dict[int, Any]]) -> Iterator[Leaf]:
+    """Yield the leaves of a schema, which is a tree in preorder."""
     at = 1
 
-    def walk(path: tuple[str, ...], definition: int, repeated: tuple[tuple[int, int], ...]) -> Iterator[Leaf | None]:
+    def walk(definition: int, repeated: tuple[int, ...]) -> Iterator[Leaf]:
         nonlocal at
         element = elements[at]
         at += 1
         repetition = element.get(3, REQUIRED)
         definition += repetition != REQUIRED
         if repetition == REPEATED:
-            repeated = (*repeated, (len(path), definition))
-        path = (*path, bytes(element[4]).decode())
+            repeated = (*repeated, definition)
         children = element.get(5, 0)
         if not children:
-            yield Leaf(path, *repeated[0], definition) if len(repeated) == 1 else None
+            yield Leaf(repeated, definition)
         for _ in range(children):
-            yield from walk(path, definition, repeated)
+            yield from walk(definition, repeated)
 
     while at < len(elements):
-        yield from walk((), 0, ())
-
-
-def _arrow_path(leaf: Leaf, paths: Collection[str]) -> str | None:
-    """Return the path of the list whose values a leaf holds: what its repeated node is in, or that node itself."""
-    for names in (leaf.path[: leaf.repeated], leaf.path[: leaf.repeated + 1]):
-        path = ".".join(names)
-        if path in paths:
-            return path
-    return None
+        yield from walk(0, ())

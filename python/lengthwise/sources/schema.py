@@ -28,34 +28,34 @@ class Node(NamedTuple):
         path: the names that lead to it, joined by dots.
         type: its type.
         leaf: how many flat columns (as Parquet stores them) come before it.
-        inner: whether it is inside of a list.
+        around: how many lists it is inside of.
     """
 
     path: str
     type: pa.DataType
     leaf: int
-    inner: bool
+    around: int
 
 
 def walk(schema: pa.Schema) -> Iterator[Node]:
     """Yield the columns of a schema, and the fields inside structs and lists after the column they are in."""
     leaf = 0
     for column in schema:
-        yield from _walk(Node(column.name, column.type, leaf, inner=False), MAX_DEPTH)
+        yield from _walk(Node(column.name, column.type, leaf, 0), MAX_DEPTH)
         leaf += leaves(column.type)
 
 
 def _walk(node: Node, depth: int) -> Iterator[Node]:
     yield node
-    path, type_, leaf, inner = node
+    path, type_, leaf, around = node
     if is_list(type_):
-        inner, value = True, type_.value_field
+        around, value = around + 1, type_.value_field
         # The items of a list of lists have a name of their own; those of a list of structs are named by its fields.
         children = [value] if is_list(value.type) else list(value.type) if is_any(value.type, "struct") else []
     else:
         children = list(type_) if is_any(type_, "struct") else []
     for child in children if depth else []:
-        yield from _walk(Node(f"{path}.{child.name}", child.type, leaf, inner), depth - 1)
+        yield from _walk(Node(f"{path}.{child.name}", child.type, leaf, around), depth - 1)
         leaf += leaves(child.type)
 
 
@@ -72,7 +72,7 @@ def leaves(type_: pa.DataType) -> int:
 
 def schema_fields(schema: pa.Schema) -> list[Field]:
     """Return what could give lengths."""
-    return [Field(node.path, kind_of(node.type), node.type, node.inner) for node in walk(schema)]
+    return [Field(node.path, kind_of(node.type), node.type, node.around > 0) for node in walk(schema)]
 
 
 def require(schema: pa.Schema, field: Field, where: object) -> None:

@@ -45,7 +45,6 @@ pub(crate) fn unset_bits<'py>(
 }
 
 #[pyfunction]
-#[expect(clippy::too_many_arguments, reason = "a page is what it is")]
 pub(crate) fn fill_from_levels(
     py: Python<'_>,
     mut out: PyReadwriteArray1<'_, u32>,
@@ -53,11 +52,11 @@ pub(crate) fn fill_from_levels(
     repetition: PyReadonlyArray1<'_, u8>,
     definition: PyReadonlyArray1<'_, u8>,
     entries: usize,
-    max_definition: u32,
-    element: u32,
+    levels: (u32, u32, u32, u32, u32),
 ) -> PyResult<usize> {
+    let (max_repetition, max_definition, depth, element, outermost) = levels;
     let (repetition, definition) = (repetition.as_slice()?, definition.as_slice()?);
-    let page = Page { repetition, definition, entries, max_definition, element };
+    let page = Page { repetition, definition, entries, max_repetition, max_definition, depth, element, outermost };
     let out = out.as_slice_mut()?;
     enter(py, |interrupt| levels::fill(out, done, &page, interrupt))
 }

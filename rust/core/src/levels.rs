@@ -8,9 +8,11 @@
 //! the zeros, which start rows; runs of definition levels that are present are skipped whole. Cost: O(rows + entries/64)
 //! for lists without empties, and no memory but the result.
 //!
-//! Wrong when: lists are nested in lists (a repetition level above 1); the caller reads those in another way.
+//! Lists in lists take a look at every entry: see `nested`.
 //!
 //! Source: <https://parquet.apache.org/docs/file-format/data-pages/encodings/#RLE>
+
+mod nested;
 
 use crate::{Error, Interrupt, Result};
 
@@ -23,16 +25,40 @@ const ROWS_PER_LOOK: usize = 1 << 16;
 /// The levels of one page.
 #[derive(Debug, Clone, Copy)]
 pub struct Page<'a> {
-    /// Repetition levels, 1 bit each, in the hybrid encoding.
+    /// Repetition levels, in the hybrid encoding.
     pub repetition: &'a [u8],
     /// Definition levels, in the hybrid encoding.
     pub definition: &'a [u8],
     /// How many entries the page has.
     pub entries: usize,
+    /// The greatest repetition level of the column: how many lists its values are in.
+    pub max_repetition: u32,
     /// The greatest definition level of the column.
     pub max_definition: u32,
-    /// The least definition level at which a list has an entry; one less is an empty list, anything below is null.
+    /// Which of those lists is measured, 1 for the outermost; of one that is in others, a row has the sum.
+    pub depth: u32,
+    /// The least definition level at which that list has an entry; one less is an empty list, anything below is null.
     pub element: u32,
+    /// The same of the outermost list, which is null where the row is.
+    pub outermost: u32,
+}
+
+impl Page<'_> {
+    fn check(&self) -> Result<()> {
+        let Self { max_repetition, max_definition, depth, element, outermost, .. } = *self;
+        let sound = (1..=max_repetition).contains(&depth)
+            && (1..=element).contains(&outermost)
+            && (depth > 1 || element == outermost)
+            && element <= max_definition
+            && max_repetition.max(max_definition) < 256;
+        if sound {
+            return Ok(());
+        }
+        Err(Error::invalid(format!(
+            "levels contradict each other: depth={depth} of {max_repetition}, element={element} of {max_definition}, \
+             outermost={outermost}"
+        )))
+    }
 }
 
 /// Write the lengths of a page's rows to `out[done..]`, [`NULL`] for null rows, and return how many rows are done.
@@ -42,8 +68,12 @@ pub struct Page<'a> {
 /// # Errors
 /// The levels contradict each other or hold more rows than `out` has room for; the caller asked to stop.
 pub fn fill(out: &mut [u32], done: usize, page: &Page<'_>, interrupt: Interrupt<'_>) -> Result<usize> {
+    page.check()?;
+    if page.max_repetition > 1 {
+        return nested::fill(out, done, page, interrupt);
+    }
     let mut rows = Rows { out, done, start: 0, missing: None };
-    let mut absent = Absent::new(page)?;
+    let mut absent = Absent::new(page);
     let mut next_absent = absent.next()?;
     let mut at = 0_usize;
     let mut next_look = done + ROWS_PER_LOOK;
@@ -109,9 +139,7 @@ impl Rows<'_> {
     fn begin(&mut self, position: usize) -> Result<()> {
         self.end(position)?;
         let room = self.out.len();
-        let slot = self.out.get_mut(self.done);
-        *slot
-            .ok_or_else(|| Error::invalid(format!("the pages hold more than the {room} rows of their row group")))? = 0;
+        *self.out.get_mut(self.done).ok_or_else(|| too_many(room))? = 0;
         self.done += 1;
         self.start = position;
         Ok(())
@@ -123,13 +151,13 @@ impl Rows<'_> {
             return Ok(());
         }
         let open = self.done.checked_sub(1).and_then(|row| self.out.get_mut(row));
-        let open = open.ok_or_else(|| Error::invalid("the first page starts within a row"))?;
+        let open = open.ok_or_else(within)?;
         match self.missing.take() {
             Some(null) if entries == 1 => *open = if null { NULL } else { 0 },
             None if *open != NULL => {
                 let added = u32::try_from(entries).ok().and_then(|entries| open.checked_add(entries));
                 let added = added.filter(|&length| length != NULL);
-                *open = added.ok_or_else(|| Error::invalid("a list has more than 2^32 - 2 entries"))?;
+                *open = added.ok_or_else(too_long)?;
             }
             _ => return Err(Error::invalid("a list that has no entry goes on")),
         }
@@ -149,22 +177,16 @@ struct Absent<'a> {
 }
 
 impl<'a> Absent<'a> {
-    fn new(page: &Page<'a>) -> Result<Self> {
-        if page.element == 0 || page.element > page.max_definition || page.max_definition > 255 {
-            return Err(Error::invalid(format!(
-                "element is {}, but must be from 1 to max_definition={} (at most 255)",
-                page.element, page.max_definition
-            )));
-        }
+    fn new(page: &Page<'a>) -> Self {
         let width = u32::BITS - page.max_definition.leading_zeros();
-        Ok(Self {
+        Self {
             runs: Runs { bytes: page.definition, width },
             run: Run::Repeated { value: 0, count: 0 },
             before: 0,
             seen: 0,
             entries: page.entries,
             element: page.element,
-        })
+        }
     }
 
     /// The next such entry, and whether its list is null.
@@ -248,6 +270,18 @@ impl<'a> Runs<'a> {
     }
 }
 
+fn within() -> Error {
+    Error::invalid("the first page starts within a row")
+}
+
+fn too_long() -> Error {
+    Error::invalid("a list has more than 2^32 - 2 entries")
+}
+
+fn too_many(rows: usize) -> Error {
+    Error::invalid(format!("the pages hold more than the {rows} rows of their row group"))
+}
+
 fn short() -> Error {
     Error::invalid("the levels end before the page does")
 }
@@ -276,7 +310,7 @@ mod tests {
     use super::*;
 
     /// Encode levels: packed groups and repeated runs by turns, as `choices` say.
-    fn encode(levels: &[u32], width: u32, choices: &[bool]) -> Vec<u8> {
+    pub(super) fn encode(levels: &[u32], width: u32, choices: &[bool]) -> Vec<u8> {
         let mut bytes = Vec::new();
         let mut at = 0;
         let mut turn = choices.iter().cycle();
@@ -347,8 +381,11 @@ mod tests {
                     repetition: &encode(repetition, 1, &choices),
                     definition: &encode(definition, width, &choices[choices.len() / 2..]),
                     entries: repetition.len(),
+                    max_repetition: 1,
                     max_definition,
+                    depth: 1,
                     element,
+                    outermost: element,
                 };
                 done = fill(&mut out, done, &page, Interrupt::NEVER).unwrap();
             }
@@ -365,7 +402,10 @@ mod tests {
             max_definition in 0_u32..300,
             element in 0_u32..9,
         ) {
-            let page = Page { repetition: &repetition, definition: &definition, entries, max_definition, element };
+            let page = Page {
+                repetition: &repetition, definition: &definition, entries, max_repetition: 1, max_definition, depth: 1,
+                element, outermost: element,
+            };
             let mut out = vec![0; 64];
             if let Ok(done) = fill(&mut out, 3, &page, Interrupt::NEVER) {
                 prop_assert!(done <= out.len());

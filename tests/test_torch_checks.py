@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from typing import Any
 
 import numpy as np
@@ -54,3 +55,13 @@ def test_rows_that_do_not_tell_are_refused() -> None:
         check_dataset([{"text": "a"}] * 300, PLANNER)
     with pytest.raises(lw.LengthwiseError, match="holds a NoneType, which has no length"):
         check_dataset([None] * 300, PLANNER)
+
+
+def test_the_column_that_was_read_is_remembered() -> None:
+    rows = [{"num_tokens": 3, "input_ids": [1]}, {"num_tokens": 4, "input_ids": [1]}]
+    lengths = lw.read_lengths(rows, "num_tokens", check="none")
+    planner = lw.Planner(lengths, lw.Padded(8))
+    check_dataset(rows, planner)
+    check_dataset(rows, pickle.loads(pickle.dumps(planner)))  # noqa: S301
+    with pytest.raises(lw.LengthwiseError, match="is 1 tokens, but"):
+        check_dataset(rows, planner, column="input_ids")

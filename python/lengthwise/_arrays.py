@@ -59,9 +59,10 @@ def _checked(array: npt.NDArray[Any], name: str) -> Lengths:
     _check_range(array, name)
     if array.dtype == np.int32:
         array = array.view(np.uint32) if array.dtype.isnative else array
-    if array.dtype in (np.uint16, np.uint32):
-        return np.ascontiguousarray(array)
-    return np.ascontiguousarray(array, dtype=np.uint32)
+    # Lengths that were read keep what they remember: where they came from.
+    contiguous = np.asanyarray if hasattr(array, "info") else np.asarray
+    dtype = array.dtype if array.dtype in (np.uint16, np.uint32) else np.uint32
+    return contiguous(array, dtype=dtype, order="C")
 
 
 def _from_object(lengths: Any, name: str) -> npt.NDArray[Any]:

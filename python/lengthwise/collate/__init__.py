@@ -6,7 +6,8 @@ that a `DataLoader` hands over, or as a dict of columns.
 
 from lengthwise.collate.packed import EMIT, PackedCollator
 from lengthwise.collate.padded import PaddedCollator
+from lengthwise.collate.pairs import PairCollator
 from lengthwise.collate.rows import Ragged, read_rows
 from lengthwise.collate.slots import QUANTITIES
 
-__all__ = ["EMIT", "QUANTITIES", "PackedCollator", "PaddedCollator", "Ragged", "read_rows"]
+__all__ = ["EMIT", "QUANTITIES", "PackedCollator", "PaddedCollator", "PairCollator", "Ragged", "read_rows"]

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import KW_ONLY, dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 
@@ -24,6 +24,18 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     Array = npt.NDArray[Any]
+
+
+class Columns(NamedTuple):
+    """The fields of one batch, and the offsets that they share."""
+
+    fields: dict[str, Ragged]
+    offsets: npt.NDArray[np.int64]
+
+    @property
+    def longest(self) -> int:
+        """The longest row, in tokens."""
+        return int(np.diff(self.offsets).max())
 
 
 @dataclass(eq=False)
@@ -96,8 +108,16 @@ class PaddedCollator:
             LengthwiseError: no rows, a missing field, fields of different lengths in a row, a row longer than `length`
                 or the last boundary, a value that the dtype cannot hold: the message names the row and the numbers.
         """
+        return self.fill(self.read(rows), length)
+
+    def read(self, rows: Any) -> Columns:
+        """Return the fields of one batch that this collator takes: the first half of a call."""
         columns = read_rows(rows, self._needed(rows))
-        offsets = check_same_lengths(columns)
+        return Columns(columns, check_same_lengths(columns))
+
+    def fill(self, read: Columns, length: int | None = None) -> dict[str, Any]:
+        """Pad what was read: the second half of a call."""
+        columns, offsets = read
         width = self._width(np.diff(offsets), length)
         batch = {name: self._rectangle(name, column, width) for name, column in columns.items() if self._taken(name)}
         if self.attention_mask and "attention_mask" not in batch:

@@ -122,7 +122,7 @@ def check_same_lengths(columns: Mapping[str, Ragged]) -> npt.NDArray[np.int64]:
             row = int(np.argmax(ours != theirs))
             raise LengthwiseError(
                 f"rows[{row}] has {ours[row]} values in {first!r}, but {theirs[row]} in {name!r}; "
-                "the fields of a row must be equally long"
+                "the fields of a row must be equally long (PairCollator pads two lengths)"
             )
     return offsets
 

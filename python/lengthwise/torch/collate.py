@@ -14,6 +14,8 @@ from lengthwise.collate.arrays import Arrays
 if TYPE_CHECKING:
     import numpy.typing as npt
 
+    from lengthwise.collate.padded import Columns
+
 
 class PinnedArrays(Arrays):
     """Arrays in page-locked memory, from which a copy to a GPU can run beside the computation."""
@@ -54,9 +56,9 @@ class PaddedCollator(collate.PaddedCollator):
         if self.pin_memory:
             self._arrays = PinnedArrays(reuse=self.reuse)
 
-    def __call__(self, rows: Any, *, length: int | None = None) -> dict[str, Any]:
-        """Collate one batch; see `lengthwise.collate.PaddedCollator.__call__`."""
-        return as_tensors(super().__call__(rows, length=length))
+    def fill(self, read: Columns, length: int | None = None) -> dict[str, Any]:
+        """Pad what was read, to tensors."""
+        return as_tensors(super().fill(read, length))
 
 
 @dataclass(eq=False)

@@ -77,7 +77,7 @@ def test_any_sequence_of_worlds_sees_every_sample_once(
     first = runs[0][0]
     plan = lw.Planner(lengths, lw.Padded(max_tokens=budget, order="shuffled"), world_size=first)
     seen: list[int] = []
-    state = None
+    whole, state = flat(plan.plan(0)), None
     for world_size, steps in [*runs, (2, None)]:
         samplers = ranks(world_size, plan.replace(world_size=world_size), epochs=fixed)
         for sampler in samplers:
@@ -89,8 +89,10 @@ def test_any_sequence_of_worlds_sees_every_sample_once(
         seen += run(samplers, steps)
         state = samplers[0].state_dict()
         assert all(sampler.state_dict() == state for sampler in samplers)
-        assert seen == flat(plan.plan(0))[: len(seen)]
-    assert seen == flat(plan.plan(0))
+        # Where fewer samples than ranks are left, some are repeated: these are counted, and the last of the epoch.
+        assert len(seen) - len(whole) < world_size
+        assert seen[: len(whole)] == whole[: len(seen)]
+    assert seen[: len(whole)] == whole
 
 
 @given(

@@ -114,10 +114,10 @@ def read_lengths(
     Args:
         source: a path, a URL that fsspec knows, a glob or a list of them, that name a folder written by
             `datasets.Dataset.save_to_disk`, Arrow IPC, Parquet, JSON lines, Megatron `.idx`, MosaicML MDS, Lance,
-            datatrove `.ds.index` or `.npy` files; or an object: a `datasets.Dataset` or `IterableDataset`, anything
-            with `__arrow_c_stream__` or `__arrow_c_array__` (pyarrow, polars, DuckDB, pandas, nanoarrow, arro3), a
-            numpy array, a torch tensor, a sequence of integers or of samples, a mapping of names to those, any
-            iterable of samples.
+            datatrove `.ds.index`, WebDataset `.tar` or `.npy` files; or an object: a `datasets.Dataset` or
+            `IterableDataset`, anything with `__arrow_c_stream__` or `__arrow_c_array__` (pyarrow, polars, DuckDB,
+            pandas, nanoarrow, arro3), a numpy array, a torch tensor, a sequence of integers or of samples, a mapping of
+            names to those, any iterable of samples.
         column: the column to use, or several; a field of a struct by its path, as in "prompt.input_ids", and likewise
             one inside of a list of structs, its lengths added up in each row ("messages.input_ids"). By default the
             first integer column called seq_len, seq_length, sequence_length, length, lengths, num_tokens, ...

@@ -127,14 +127,11 @@ def test_lance(tmp_path: Path) -> None:
     assert lw.read_lengths(dataset).tolist() == LENGTHS
 
 
-def test_npy_and_webdataset(tmp_path: Path) -> None:
+def test_npy(tmp_path: Path) -> None:
     np.save(tmp_path / "lengths.npy", np.array(LENGTHS, np.uint16))
     lengths = lw.read_lengths(tmp_path / "lengths.npy")
     assert lengths.tolist() == LENGTHS
     assert lengths.dtype == np.uint16
-    (tmp_path / "shard-000000.tar").write_bytes(b"\0" * 1024)
-    with pytest.raises(lw.LengthwiseError, match=r"WebDataset shards, which store no lengths.*numpy.save"):
-        lw.read_lengths(tmp_path / "shard-000000.tar")
 
 
 def test_globs_lists_and_folders(tmp_path: Path) -> None:

@@ -28,6 +28,7 @@ FILE_FORMATS: Final = (
     "parquet",
     "ipc",
     "numpy_files",
+    "webdataset",
     "jsonlines",
 )
 #: Formats of objects, likewise.

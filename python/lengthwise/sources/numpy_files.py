@@ -1,4 +1,4 @@
-"""Lengths in a file of their own: `.npy`, mapped. It is also the sidecar for formats that store none (WebDataset)."""
+"""Lengths in a file of their own: `.npy`, mapped. It is also the sidecar for formats that store none."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from lengthwise._core import LengthwiseError
 from lengthwise.sources.base import Field, reading
 from lengthwise.sources.files import FilesSource, Location, Paths
 
@@ -35,16 +34,9 @@ class NumpySource(FilesSource):
 
 
 def open(source: Any) -> NumpySource | None:  # noqa: A001 - the name of the format's entry point
-    """Open .npy files; say what to do for WebDataset's, which hold no lengths."""
-    if not isinstance(source, Paths):
-        return None
-    if source.starting(MAGIC):
+    """Open .npy files."""
+    if isinstance(source, Paths) and source.starting(MAGIC):
         return NumpySource(source.where, source.items)
-    if source.ending(".tar", ".tar.gz") or (source.folder and source.folder.files("*.tar")):
-        raise LengthwiseError(
-            f"{source.where} holds WebDataset shards, which store no lengths; count the tokens when you write the "
-            f"shards, save them with numpy.save, and pass that .npy file"
-        )
     return None
 
 

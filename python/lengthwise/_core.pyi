@@ -19,6 +19,7 @@ __all__ = [
     "arrange",
     "balance",
     "batchmates",
+    "descend_cells",
     "fill_from_lengths",
     "fill_from_levels",
     "fill_from_lists",
@@ -259,6 +260,11 @@ def stripes(
     counts: npt.NDArray[np.uint64], costs: npt.NDArray[np.uint64], width: int, k: int
 ) -> tuple[npt.NDArray[np.uint32], npt.NDArray[np.uint32], npt.NDArray[np.uint32], int, int]:
     """The cheapest `k` cells in stripes of rows; rows and columns are counted from 1."""
+
+def descend_cells(
+    counts: npt.NDArray[np.uint64], costs: npt.NDArray[np.uint64], width: int, cells: list[list[int]]
+) -> tuple[list[list[int]], int, int]:
+    """Cells of a grid whose bounds are moved while that saves anything: (cells, samples that none holds, cost)."""
 
 def real_tokens(
     table: tuple[npt.NDArray[np.uint32] | npt.NDArray[np.uint64], npt.NDArray[np.int64], npt.NDArray[np.uint32]],

@@ -105,8 +105,8 @@ def optimal_stripes(
     k = as_integer(k, "k", 1, MAX_LENGTH)
     grid = as_integer(grid, "grid", 1, 1024)
     lengths = _pair(first, second)
-    bounds = [_grid(along, grid) for along in lengths]
-    row, column = (_place(bound, along) for bound, along in zip(bounds, lengths, strict=True))
+    bounds = [grid_of(along, grid) for along in lengths]
+    row, column = (place(bound, along) for bound, along in zip(bounds, lengths, strict=True))
     shape = (len(bounds[0]), len(bounds[1]))
     counts = np.bincount(row * shape[1] + column, minlength=shape[0] * shape[1])
     values = _costs(cost, *(bound.astype(np.int64) for bound in bounds))
@@ -127,7 +127,7 @@ def _pair(first: Any, second: Any) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
     return pair
 
 
-def _grid(lengths: npt.NDArray[Any], most: int) -> npt.NDArray[np.uint32]:
+def grid_of(lengths: npt.NDArray[Any], most: int) -> npt.NDArray[np.uint32]:
     """At most so many bounds that round the lengths up with the least padding."""
     candidates = candidates_of(lengths, 1, ())
     bounds, _ = candidates.arrays()
@@ -136,7 +136,7 @@ def _grid(lengths: npt.NDArray[Any], most: int) -> npt.NDArray[np.uint32]:
     return candidates.solve("boundary", None, (1, 1, 1, 1), k=most, overhead=0, min_count=0, max_ratio=math.inf)[0]
 
 
-def _place(bounds: npt.NDArray[np.uint32], lengths: npt.NDArray[Any]) -> npt.NDArray[np.intp]:
+def place(bounds: npt.NDArray[np.uint32], lengths: npt.NDArray[Any]) -> npt.NDArray[np.intp]:
     """The first bound that is not below each length: as `searchsorted`, by one look into a table."""
     longest = int(lengths.max(initial=0))
     if longest > lengths.size:
@@ -164,7 +164,7 @@ def _costs(cost: Any, rows: npt.NDArray[np.int64], columns: npt.NDArray[np.int64
 def _cells(shapes: npt.NDArray[np.uint32], first: npt.NDArray[Any], second: npt.NDArray[Any]) -> npt.NDArray[np.uint32]:
     """The cell of every sample."""
     bounds, starts = np.unique(shapes[:, 0], return_index=True)
-    stripe = _place(bounds, first)
+    stripe = place(bounds, first)
     # Cells ascend by (stripe, second bound), so that one search places a sample in both.
     keys = (np.repeat(np.arange(len(bounds)), np.diff([*starts, len(shapes)])) << 32) + shapes[:, 1]
     cell = np.searchsorted(keys, (stripe.astype(np.int64) << 32) + second)

@@ -41,6 +41,20 @@ pub(crate) fn stripes<'py>(
     Ok((rows, sizes, columns.into_pyarray(py), found.cost, found.lower_bound))
 }
 
+/// Cells of a grid whose bounds are moved while that saves anything: (cells, samples that none holds, cost).
+#[pyfunction]
+pub(crate) fn descend_cells(
+    py: Python<'_>,
+    counts: PyReadonlyArray1<'_, u64>,
+    costs: PyReadonlyArray1<'_, u64>,
+    width: usize,
+    mut cells: Vec<[u32; 2]>,
+) -> PyResult<(Vec<[u32; 2]>, u64, u128)> {
+    let plane = Plane { counts: counts.as_slice()?, costs: costs.as_slice()?, width };
+    let (unheld, cost) = enter(py, |interrupt| plane.descend(&mut cells, interrupt))?;
+    Ok((cells, unheld, cost))
+}
+
 /// Where boundaries may lie; every question about boundaries is asked of it.
 #[pyclass(frozen, module = "lengthwise._core")]
 pub(crate) struct Candidates {

@@ -29,7 +29,7 @@ mod _core {
     #[pymodule_export]
     use crate::balance::balance;
     #[pymodule_export]
-    use crate::boundaries::{Candidates, histogram, stripes};
+    use crate::boundaries::{Candidates, descend_cells, histogram, stripes};
     #[pymodule_export]
     use crate::chunks::plan_chunks;
     #[pymodule_export]

@@ -17,6 +17,7 @@ mod lagrangian;
 mod longest;
 mod monge;
 mod objective;
+mod rectangles;
 mod search;
 mod stripes;
 #[cfg(test)]

@@ -57,7 +57,7 @@ class PaddedPairs:
     Raises:
         LengthwiseError: an argument of the wrong type or out of range, by name.
 
-    Cost: once, 0.1 to 0.5 s to choose cells; then 5 to 10 ns a sample for each plan. The planner keeps 2 bytes a sample.
+    Cost: once, 0.1 to 0.5 s to choose cells; then 5 to 10 ns a sample for each plan. 2 bytes a sample are kept.
 
     Example:
         >>> import lengthwise as lw

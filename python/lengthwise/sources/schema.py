@@ -61,6 +61,8 @@ def _walk(node: Node, depth: int) -> Iterator[Node]:
 
 def leaves(type_: pa.DataType) -> int:
     """Return how many flat columns a type is stored in by Parquet."""
+    if _kinds().get(type_.id) in {"integer", "bytes"}:
+        return 1
     if is_list(type_):
         return leaves(type_.value_type)
     if is_any(type_, "map"):

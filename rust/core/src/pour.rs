@@ -10,10 +10,10 @@ use std::ops::Range;
 use std::sync::Mutex;
 
 use crate::parallel::run;
-use crate::raw::{Roomy, zeros};
+use crate::raw::{Roomy, Work, widest, zeros};
 use crate::rng::Key;
 use crate::scatter::Scattered;
-use crate::shuffle::shuffle_into;
+use crate::shuffle::{shuffle, shuffle_before};
 use crate::{Error, Index, Interrupt, Result};
 
 /// Runs for each thread, where there are several, so that all end at about the same time.
@@ -113,14 +113,16 @@ impl<I: Index, const W: usize> Source<I> for InPlace<'_, I, W> {
 
     fn shuffle(&mut self, bin: usize, to: Range<usize>, tokens: &mut [I], key: Key) {
         let own = self.bins[bin].clone();
-        if to.end <= own.start * W {
-            let (front, back) = self.memory.split_at_mut(own.start);
-            let (items, next) = back.split_at_mut(own.len());
-            shuffle_into(items, &mut front.as_flattened_mut()[to], tokens, next, key);
+        let (front, back) = self.memory.split_at_mut(own.start);
+        let (items, next) = back.split_at_mut(own.len());
+        shuffle_before(items, next, key);
+        if let Some(places) = front.as_flattened_mut().get_mut(to.clone()) {
+            widest(Part { items, first: places, second: tokens });
         } else {
             self.aside.clear();
-            self.aside.extend_from_slice(&self.memory[own]);
-            shuffle_into(&mut self.aside, &mut self.memory.as_flattened_mut()[to], tokens, &[], key);
+            self.aside.extend_from_slice(items);
+            let places = &mut self.memory.as_flattened_mut()[to];
+            widest(Part { items: &self.aside, first: places, second: tokens });
         }
     }
 }
@@ -140,7 +142,33 @@ impl<I: Index, const W: usize> Source<I> for Gathered<'_, I, W> {
         for lane in self.lanes {
             self.aside.extend_from_slice(&lane.elements[lane.bins[bin].clone()]);
         }
-        shuffle_into(&mut self.aside, &mut self.places[to], tokens, &[], key);
+        shuffle(&mut self.aside, key);
+        widest(Part { items: &self.aside, first: &mut self.places[to], second: tokens });
+    }
+}
+
+/// Writes the first part of every item to `first`, and the second, where there is one, to `second`.
+struct Part<'a, I, const W: usize> {
+    items: &'a [[I; W]],
+    first: &'a mut [I],
+    second: &'a mut [I],
+}
+
+impl<I: Copy, const W: usize> Work for Part<'_, I, W> {
+    #[inline(always)]
+    #[expect(clippy::inline_always, reason = "compiled once for each instruction set")]
+    fn run(self) {
+        let Self { items, first, second } = self;
+        if W == 1 {
+            first.copy_from_slice(items.as_flattened());
+            return;
+        }
+        // Of one length, as the compiler sees now, so that it need not check every position.
+        let (first, second) = (&mut first[..items.len()], &mut second[..items.len()]);
+        for (i, item) in items.iter().enumerate() {
+            first[i] = item[0];
+            second[i] = item[1];
+        }
     }
 }
 
@@ -163,20 +191,24 @@ impl<F, S> Run<'_, F, S> {
         F: Source<I>,
         S: Visitor<I>,
     {
-        let mut tokens = Vec::new();
+        // The first `held` tokens are of samples that the visitor is not done with.
+        let (mut tokens, mut held) = (Vec::new(), 0);
         for (unit, own) in (self.first..).zip(self.units) {
             for bin in own.clone() {
                 interrupt.check()?;
-                let (size, seen) = (self.sizes[bin], tokens.len());
-                tokens.resize(if F::TOKENS { seen + size } else { 0 }, I::default());
+                let size = self.sizes[bin];
+                let stop = if F::TOKENS { held + size } else { 0 };
+                tokens.resize(stop.max(tokens.len()), I::default());
                 let to = self.written..self.written + size;
-                self.source.shuffle(bin, to, &mut tokens[seen..], inside.child(bin as u64));
+                self.source.shuffle(bin, to, &mut tokens[held..stop], inside.child(bin as u64));
                 self.written += size;
-                let done = self.visitor.visit(unit, &tokens);
-                tokens.drain(..done);
+                let done = self.visitor.visit(unit, &tokens[..stop]);
+                tokens.copy_within(done..stop, 0);
+                held = stop - done;
             }
-            let done = self.visitor.end(unit, &tokens);
-            tokens.drain(..done);
+            let done = self.visitor.end(unit, &tokens[..held]);
+            tokens.copy_within(done..held, 0);
+            held -= done;
         }
         Ok(())
     }

@@ -1,152 +1,101 @@
 //! An exactly uniform shuffle of a slice that fits a cache.
 //!
-//! Method: Fisher-Yates, 16 bounded draws at a time: Lemire's multiply-and-reject test on a whole vector, the rare
+//! Method: Fisher-Yates, many bounded draws at a time: Lemire's multiply-and-reject test on whole vectors, the rare
 //! rejections redrawn one by one, so that every permutation has exactly the same probability (given ideal bits).
 //! Cost: about 1 ns an item in the second-level cache; large slices are first scattered into bins (see `scatter`).
 //! Source: Fisher-Yates as in Knuth, TAOCP 2, algorithm 3.4.2P; Lemire, ACM TOMACS 29 (2019).
 
-use crate::raw::{Place, Work, prefetch, take_lanes, widest};
+use crate::raw::{CACHE_LINE, Work, prefetch, swap_chosen, widest};
 use crate::rng::{Key, LANES, Lanes, Words};
 
 /// Where the words for redraws and for the last few items start: past the ones that seed the lanes.
 const SCALAR_PART: u64 = 1 << 20;
-/// How far before they are written columns are brought into the cache.
-const AHEAD: usize = 8 * LANES;
+/// Choices made at once: enough for a loop of vectors, and few enough that the processor makes them while the swaps before
+/// wait for the cache.
+const ROUND: usize = 4 * LANES;
 
 /// Shuffle `items` uniformly with the bits of `key`.
 pub fn shuffle<T: Copy>(items: &mut [T], key: Key) {
-    widest(FisherYates { items, next: &[], place: InPlace, key });
+    shuffle_before(items, &[], key);
 }
 
-/// Shuffle `items`, which are left in disorder, into two columns: the first part of every item to `first`, the second,
-/// where there is one, to `second`. Meanwhile `next` is brought into the cache: what will be shuffled after.
-pub(crate) fn shuffle_into<I: Copy, const W: usize>(
-    items: &mut [[I; W]],
-    first: &mut [I],
-    second: &mut [I],
-    next: &[[I; W]],
-    key: Key,
-) {
-    // Of one length, as the compiler sees now, so that it need not check every position.
-    let first = &mut first[..items.len()];
-    let second = if W > 1 { &mut second[..items.len()] } else { second };
-    widest(FisherYates { items, next, place: Columns { first, second }, key });
+/// Shuffle `items` uniformly with the bits of `key`. Meanwhile `next` is brought into the cache: what will be shuffled after.
+pub(crate) fn shuffle_before<T: Copy>(items: &mut [T], next: &[T], key: Key) {
+    widest(FisherYates { items, next, key });
 }
 
-/// Where they came from.
-struct InPlace;
-
-impl<T: Copy> Place<T> for InPlace {
-    fn ahead(&self, _: usize) {}
-
-    #[inline(always)]
-    #[expect(clippy::inline_always, reason = "compiled once for each instruction set")]
-    fn put(&mut self, items: &mut [T], position: usize, taken: T) {
-        items[position] = taken;
-    }
-}
-
-/// Elsewhere, each part of an item in a column of its own.
-struct Columns<'a, I> {
-    first: &'a mut [I],
-    second: &'a mut [I],
-}
-
-impl<I: Copy, const W: usize> Place<[I; W]> for Columns<'_, I> {
-    #[inline]
-    fn ahead(&self, position: usize) {
-        prefetch(self.first.as_ptr().wrapping_add(position).wrapping_sub(AHEAD));
-    }
-
-    #[inline(always)]
-    #[expect(clippy::inline_always, reason = "compiled once for each instruction set")]
-    fn put(&mut self, _: &mut [[I; W]], position: usize, taken: [I; W]) {
-        self.first[position] = taken[0];
-        if W > 1 {
-            self.second[position] = taken[1];
-        }
-    }
-}
-
-struct FisherYates<'a, T, P> {
+struct FisherYates<'a, T> {
     items: &'a mut [T],
     next: &'a [T],
-    place: P,
     key: Key,
 }
 
-impl<T: Copy, P: Place<T>> Work for FisherYates<'_, T, P> {
+impl<T: Copy> Work for FisherYates<'_, T> {
     #[inline(always)]
     #[expect(clippy::inline_always, reason = "compiled once for each instruction set")]
     fn run(self) {
-        fisher_yates(self.items, self.next, self.place, self.key);
-    }
-}
-
-#[inline(always)]
-#[expect(clippy::inline_always, reason = "compiled once for each instruction set")]
-fn fisher_yates<T: Copy>(items: &mut [T], next: &[T], mut place: impl Place<T>, key: Key) {
-    let mut scalar = Words::new(key.child(SCALAR_PART));
-    let mut left = items.len();
-    while left > u32::MAX as usize {
-        take_one(items, left, &mut place, &mut scalar);
-        left -= 1;
-    }
-    if left > LANES {
-        let mut lanes = Lanes::new(key);
-        let mut ahead = next[..next.len().min(left)].chunks(LANES);
-        while left > LANES {
-            if let Some(items) = ahead.next() {
-                items.iter().step_by((64 / size_of::<T>().max(1)).max(1)).for_each(|item| prefetch(item));
+        let Self { items, next, key } = self;
+        let mut scalar = Words::new(key.child(SCALAR_PART));
+        let mut left = items.len();
+        while left > u32::MAX as usize {
+            swap_one(items, left, &mut scalar);
+            left -= 1;
+        }
+        if left > LANES {
+            let mut lanes = Lanes::new(key);
+            let mut ahead = next[..next.len().min(left)].chunks(ROUND);
+            let mut chosen = [0; ROUND];
+            while left > LANES {
+                let chosen = &mut chosen[..ROUND.min((left - 1) / LANES * LANES)];
+                choose(chosen, &mut lanes, &mut scalar, left as u32);
+                let stride = (CACHE_LINE / size_of::<T>().max(1)).max(1);
+                for item in ahead.next().unwrap_or_default().iter().step_by(stride) {
+                    prefetch(item);
+                }
+                swap_chosen(items, left, chosen);
+                left -= chosen.len();
             }
-            let chosen = choose(&mut lanes, &mut scalar, left as u32);
-            place.ahead(left);
-            take_lanes(items, left, &chosen, &mut place);
-            left -= LANES;
+        }
+        while left > 1 {
+            swap_one(items, left, &mut scalar);
+            left -= 1;
         }
     }
-    while left > 0 {
-        take_one(items, left, &mut place, &mut scalar);
-        left -= 1;
-    }
 }
 
-/// Take one of the first `left` items, and put the last of them into its place.
+/// Swap one of the first `left` items with the last of them.
 #[inline]
-fn take_one<T: Copy>(items: &mut [T], left: usize, place: &mut impl Place<T>, scalar: &mut Words) {
-    let chosen = if left > 1 { scalar.below(left as u64) as usize } else { 0 };
-    let (last, taken) = (items[left - 1], items[chosen]);
-    items[chosen] = last;
-    place.put(items, left - 1, taken);
+fn swap_one<T>(items: &mut [T], left: usize, scalar: &mut Words) {
+    items.swap(scalar.below(left as u64) as usize, left - 1);
 }
 
-/// One uniform choice below each of `left`, `left - 1`, ..., `left - 15`.
+/// One uniform choice below each of `left`, `left - 1`, ...: as many as `chosen` has room for, a multiple of the lanes.
 #[inline(always)]
 #[expect(clippy::inline_always, reason = "compiled once for each instruction set")]
-fn choose(lanes: &mut Lanes, scalar: &mut Words, left: u32) -> [u32; LANES] {
-    let drawn = lanes.draw();
-    let (mut chosen, mut low) = ([0; LANES], [0; LANES]);
+fn choose(chosen: &mut [u32], lanes: &mut Lanes, scalar: &mut Words, left: u32) {
+    let mut drawn = [0; ROUND];
+    let drawn = &mut drawn[..chosen.len()];
+    for drawn in drawn.chunks_exact_mut(LANES) {
+        drawn.copy_from_slice(&lanes.draw());
+    }
     let mut doubtful = false;
-    for lane in 0..LANES {
-        let bound = left - lane as u32;
-        let product = u64::from(drawn[lane]) * u64::from(bound);
-        chosen[lane] = (product >> 32) as u32;
-        low[lane] = product as u32;
-        doubtful |= low[lane] < bound;
+    for i in 0..chosen.len() {
+        let bound = left - i as u32;
+        chosen[i] = ((u64::from(drawn[i]) * u64::from(bound)) >> 32) as u32;
+        doubtful |= drawn[i].wrapping_mul(bound) < bound;
     }
     if doubtful {
-        redraw(&mut chosen, &low, scalar, left);
+        redraw(chosen, drawn, scalar, left);
     }
-    chosen
 }
 
 /// Replace the choices that would make some values more likely than others.
 #[cold]
-fn redraw(chosen: &mut [u32; LANES], low: &[u32; LANES], scalar: &mut Words, left: u32) {
-    for lane in 0..LANES {
-        let bound = left - lane as u32;
-        if low[lane] < bound.wrapping_neg() % bound {
-            chosen[lane] = scalar.below(u64::from(bound)) as u32;
+fn redraw(chosen: &mut [u32], drawn: &[u32], scalar: &mut Words, left: u32) {
+    for (i, (chosen, drawn)) in chosen.iter_mut().zip(drawn).enumerate() {
+        let bound = left - i as u32;
+        if drawn.wrapping_mul(bound) < bound.wrapping_neg() % bound {
+            *chosen = scalar.below(u64::from(bound)) as u32;
         }
     }
 }
@@ -174,19 +123,6 @@ mod tests {
             let chi2: f64 = seen.values().map(|&count| (count as f64 - expected).powi(2) / expected).sum();
             let degrees = permutations as f64 - 1.0;
             assert!((chi2 - degrees).abs() < 4.0 * (2.0 * degrees).sqrt(), "n={n}: chi2 {chi2} of {degrees}");
-        }
-    }
-
-    #[test]
-    fn into_columns_as_in_place() {
-        for n in [0_u32, 1, 2, 16, 17, 40, 1000] {
-            let key = Key::new(3, 1, Stream::InBin);
-            let mut items: Vec<[u32; 2]> = (0..n).map(|i| [i, 7 * i]).collect();
-            let mut expected = items.clone();
-            shuffle(&mut expected, key);
-            let (mut first, mut second) = (vec![0; items.len()], vec![0; items.len()]);
-            shuffle_into(&mut items, &mut first, &mut second, &expected, key);
-            assert!(first.iter().zip(second).map(|(&a, b)| [a, b]).eq(expected));
         }
     }
 

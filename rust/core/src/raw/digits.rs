@@ -4,9 +4,9 @@ use std::mem::MaybeUninit;
 use std::ops::Range;
 use std::sync::Mutex;
 
-use super::lines::{LINE, Lines};
+use super::lines::Lines;
 use super::memory::ask_for_large_pages;
-use super::vector::{Work, prefetch, widest};
+use super::vector::{CACHE_LINE, Work, prefetch, widest};
 use crate::parallel::run;
 use crate::{Error, Interrupt, Result};
 
@@ -198,7 +198,7 @@ unsafe fn scatter_plain<E: Copy>(
     make: impl Fn(usize) -> E,
     interrupt: Interrupt<'_>,
 ) -> Result<()> {
-    let ahead = LINE / size_of::<E>().max(1);
+    let ahead = CACHE_LINE / size_of::<E>().max(1);
     let put = |_, place, position| {
         // Processors follow a few streams of stores by themselves, not as many as there are bins.
         prefetch(target.0.wrapping_add(place + ahead));

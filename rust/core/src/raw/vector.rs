@@ -2,40 +2,38 @@
 
 use crate::rng::LANES;
 
-/// Where shuffled items go, from the last position to the first.
-pub(crate) trait Place<T> {
-    /// Bring the places before `position` into the cache: they are next.
-    fn ahead(&self, position: usize);
-
-    /// `taken` belongs at `position`; `items` are those that it was taken from. Must be inlined always.
-    fn put(&mut self, items: &mut [T], position: usize, taken: T);
-}
-
-/// Take `items[chosen[lane]]`, and put `items[left - 1 - lane]` where it was, for every lane in order. Nothing happens
-/// where something is out of range.
+/// Swap `items[left - 1 - i]` with `items[chosen[i]]`, for every i in order; `chosen` are whole lanes. Nothing happens where
+/// something is out of range.
 ///
-/// Without a check for every lane a shuffle in cache takes 0.9 instead of 1.3 ns an item.
+/// Without a check for every item a shuffle in cache takes 1.1 instead of 1.3 ns an item.
 #[inline(always)]
 #[expect(clippy::inline_always, reason = "compiled once for each instruction set")]
-pub(crate) fn take_lanes<T: Copy>(items: &mut [T], left: usize, chosen: &[u32; LANES], place: &mut impl Place<T>) {
-    let bound = items.len().min(u32::MAX as usize) as u32;
-    let mut outside = false;
+pub(crate) fn swap_chosen<T: Copy>(items: &mut [T], left: usize, chosen: &[u32]) {
+    let mut last = 0;
     for &other in chosen {
-        outside |= other >= bound;
+        last = other.max(last);
     }
-    if outside || left < LANES || left > items.len() {
+    if left < chosen.len() || left > items.len() || last as usize >= items.len() {
         return;
     }
-    for (lane, &other) in chosen.iter().enumerate() {
-        let position = left - 1 - lane;
-        // SAFETY: LANES <= left <= items.len(), and every choice is below items.len(), as just checked.
-        let taken = unsafe {
-            let last = *items.get_unchecked(position);
-            std::mem::replace(items.get_unchecked_mut(other as usize), last)
-        };
-        place.put(items, position, taken);
+    let mut left = left;
+    for lanes in chosen.chunks_exact(LANES) {
+        for (lane, &other) in lanes.iter().enumerate() {
+            let position = left - 1 - lane;
+            // SAFETY: `left` was at most items.len(), and at least chosen.len(); it falls by less than that. Every choice is
+            // below items.len(), as just checked.
+            unsafe {
+                let last = *items.get_unchecked(position);
+                let taken = std::mem::replace(items.get_unchecked_mut(other as usize), last);
+                *items.get_unchecked_mut(position) = taken;
+            }
+        }
+        left -= LANES;
     }
 }
+
+/// Bytes that move between memory and cache at once.
+pub(crate) const CACHE_LINE: usize = 64;
 
 /// Bring `item`, wherever it points, into the first-level cache, if the machine can be asked to.
 #[inline]
@@ -82,28 +80,20 @@ pub(crate) fn widest(work: impl Work) {
 mod tests {
     use super::*;
 
-    struct List(Vec<(usize, u8)>);
-
-    impl Place<u8> for List {
-        fn ahead(&self, _: usize) {}
-
-        fn put(&mut self, _: &mut [u8], position: usize, taken: u8) {
-            self.0.push((position, taken));
-        }
-    }
-
     #[test]
-    fn lanes_out_of_range_are_not_taken() {
-        let mut items: [u8; 20] = std::array::from_fn(|i| i as u8);
+    fn choices_out_of_range_are_not_taken() {
+        let mut items: [u8; 40] = std::array::from_fn(|i| i as u8);
         let untouched = items;
-        let mut list = List(vec![]);
-        take_lanes(&mut items, 21, &[0; LANES], &mut list);
-        take_lanes(&mut items, 15, &[0; LANES], &mut list);
-        take_lanes(&mut items, 20, &[20; LANES], &mut list);
-        take_lanes(&mut [], 0, &[0; LANES], &mut list);
-        assert_eq!((items, list.0.len()), (untouched, 0));
-        take_lanes(&mut items, 20, &std::array::from_fn(|lane| lane as u32), &mut list);
-        assert!(list.0.into_iter().eq((0..LANES).map(|lane| (19 - lane, lane as u8))));
-        assert_eq!(items[..4], [19, 18, 17, 16]);
+        swap_chosen(&mut items, 41, &[0; LANES]);
+        swap_chosen(&mut items, 15, &[0; LANES]);
+        swap_chosen(&mut items, 31, &[0; 2 * LANES]);
+        swap_chosen(&mut items, 40, &[40; LANES]);
+        swap_chosen::<u8>(&mut [], 0, &[0; LANES]);
+        assert_eq!(items, untouched);
+        let chosen: [u32; 2 * LANES] = std::array::from_fn(|i| i as u32 / 2);
+        swap_chosen(&mut items, 36, &chosen);
+        let mut expected = untouched;
+        chosen.iter().enumerate().for_each(|(i, &other)| expected.swap(35 - i, other as usize));
+        assert_eq!(items, expected);
     }
 }

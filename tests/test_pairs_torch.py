@@ -13,7 +13,7 @@ from torch.utils.data import DataLoader, Dataset
 
 import lengthwise as lw
 from lengthwise import collate
-from lengthwise.torch import BatchSampler, PaddedCollator, check_dataset
+from lengthwise.torch import BatchSampler, PaddedCollator, StreamBatches, check_dataset
 
 SIZES = np.stack(
     [np.random.default_rng(3).integers(1, 200, 400), np.random.default_rng(4).integers(1, 40, 400)], axis=1
@@ -85,6 +85,23 @@ def test_resumed_on_another_number_of_ranks() -> None:
         BatchSampler(lw.Planner(SIZES, lw.PaddedPairs(2000, cells=5)), 0, 1).load_state_dict(state)
     with pytest.raises(lw.LengthwiseError, match="fingerprint"):
         BatchSampler(lw.Planner(SIZES[:, ::-1], lw.PaddedPairs(2000, cells=4)), 0, 1).load_state_dict(state)
+
+
+def test_a_stream_of_pairs() -> None:
+    rows = [{"frames": [0] * frames, "labels": [0] * tokens} for frames, tokens in SIZES.tolist()]
+    layout = lw.PaddedPairs(2000, cells=[[100, 20], [100, 40], [200, 40]])
+    stream = StreamBatches(rows, layout, window=100, length=lambda row: (len(row["frames"]), len(row["labels"])))
+    seen = []
+    for batch in stream:
+        sizes = np.array([(len(row["frames"]), len(row["labels"])) for row in batch])
+        assert sizes.max(axis=0).sum() * len(batch) <= 2000
+        seen += sizes.tolist()
+    assert sorted(seen) == sorted(SIZES.tolist())
+    with pytest.raises(lw.LengthwiseError, match=r"the length of row 0 is \(1, 2\), but must be an integer"):
+        next(iter(StreamBatches(rows, lw.Packed(100), length=lambda _: (1, 2))))
+    for field in ("labels", None):
+        with pytest.raises(lw.LengthwiseError, match=r"lengths must be integers\[n, 2\]"):
+            next(iter(StreamBatches(rows, layout, length=field)))
 
 
 def test_a_smaller_budget_after_memory_ran_out() -> None:

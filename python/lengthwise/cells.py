@@ -10,16 +10,19 @@ far from the best cells these are.
 
 from __future__ import annotations
 
+import functools
+import operator
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
 from lengthwise import _core
 from lengthwise.boundaries import optimal_boundaries
+from lengthwise.histogram import Histogram
 from lengthwise.stripes import grid_of, place
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
     import numpy.typing as npt
 
@@ -30,26 +33,30 @@ NONE: Final = np.uint64(2**64 - 1)
 
 
 def choose_cells(
-    pairs: npt.NDArray[np.int64], k: int, *, weights: tuple[int, int], limit: int | None
+    blocks: Callable[[], Iterable[npt.NDArray[np.int64]]], k: int, *, weights: tuple[int, int], limit: int | None
 ) -> tuple[npt.NDArray[np.uint32], int]:
     """Return at most k cells as uint32[m, 2], and how many samples are in none because it would exceed `limit`.
 
     Args:
-        pairs: int64[n, 2], padded lengths, at least one sample.
+        blocks: gives the padded lengths, int64[n, 2] in all, block after block, as often as it is called: they are
+            never needed at once.
         k: how many cells.
         weights: what one unit of each length counts.
         limit: the most tokens of a cell's shape; None for no limit.
     """
-    bounds = [grid_of(pairs[:, side], GRID) for side in range(2)]
-    rows, columns = (place(bound, pairs[:, side]) for side, bound in enumerate(bounds))
+    along = [[Histogram.of(block[:, side]) for side in range(2)] for block in blocks()]
+    bounds = [grid_of(functools.reduce(operator.add, histograms), GRID) for histograms in zip(*along, strict=True)]
     shape = (len(bounds[0]), len(bounds[1]))
-    counts = np.bincount(rows * shape[1] + columns, minlength=shape[0] * shape[1]).astype(np.uint64)
+    counts = np.zeros(shape[0] * shape[1], np.uint64)
+    for block in blocks():
+        rows, columns = (place(bound, block[:, side]) for side, bound in enumerate(bounds))
+        counts += np.bincount(rows * shape[1] + columns, minlength=counts.size).astype(np.uint64)
     first, second = (bound.astype(np.int64) * weight for bound, weight in zip(bounds, weights, strict=True))
     costs = (first[:, None] + second[None, :]).astype(np.uint64)
     allowed = costs if limit is None else np.where(costs > limit, NONE, costs)
     k = min(k, int(np.count_nonzero(counts)))
     ends = []
-    for start in _starts(pairs, bounds, counts.reshape(shape), costs, k):
+    for start in _starts(bounds, counts.reshape(shape), costs, k):
         cells, unheld, cost = _core.descend_cells(counts, allowed.ravel(), shape[1], start.tolist())
         ends.append((unheld, cost, cells))
     unheld, _, cells = min(ends)
@@ -57,9 +64,7 @@ def choose_cells(
     return np.stack([bounds[0][found[:, 0]], bounds[1][found[:, 1]]], axis=1), unheld
 
 
-def _starts(
-    pairs: npt.NDArray[np.int64], bounds: list[npt.NDArray[np.uint32]], counts: Any, costs: Any, k: int
-) -> Iterator[npt.NDArray[Any]]:
+def _starts(bounds: list[npt.NDArray[np.uint32]], counts: Any, costs: Any, k: int) -> Iterator[npt.NDArray[Any]]:
     """Yield cells to begin with, [k, 2] rows and columns counted from 1."""
     rows, sizes, columns, _, _ = _core.stripes(counts.ravel(), costs.ravel(), costs.shape[1], k)
     yield np.stack([np.repeat(rows, sizes), columns], axis=1)
@@ -67,9 +72,12 @@ def _starts(
     columns, sizes, rows, _, _ = _core.stripes(across.ravel(), along.ravel(), along.shape[1], k)
     yield np.stack([rows, np.repeat(columns, sizes)], axis=1)
     # The longer of both, in units of the first.
-    unit = int(pairs[:, 0].sum()) / int(pairs[:, 1].sum())
-    longer = np.maximum(pairs[:, 0], np.ceil(pairs[:, 1] * unit)).astype(np.uint32)
-    together = optimal_boundaries(longer, min(k, len(np.unique(longer))))
+    first, second = (bound.astype(np.int64) for bound in bounds)
+    unit = int(counts.sum(axis=1) @ first.astype(np.uint64)) / int(counts.sum(axis=0) @ second.astype(np.uint64))
+    longer = np.maximum(first[:, None], np.ceil(second * unit).astype(np.int64)[None, :])
+    lengths, field = np.unique(longer[counts > 0], return_inverse=True)
+    held = np.bincount(field, weights=counts[counts > 0]).astype(np.uint64)
+    together = optimal_boundaries(Histogram(lengths.astype(np.uint32), held), min(k, len(lengths)))
     yield 1 + np.stack([_at_most(bounds[0], together), _at_most(bounds[1], together / unit)], axis=1)
 
 

@@ -17,12 +17,16 @@ from lengthwise.layouts import UNLIMITED, EpochPlanner, PadTo, PlanArrays, Setti
 from lengthwise.stripes import Stripes
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     import numpy.typing as npt
 
     from lengthwise._arrays import Lengths
 
 #: Cells of a plan with `cells=None`.
 DEFAULT_CELLS: Final = 32
+#: Samples that are looked at together: what is computed of them fits a cache.
+BLOCK: Final = 2**18
 #: A larger weight would let sums of tokens leave 64 bits.
 MAX_WEIGHT: Final = 2**16 - 1
 
@@ -128,8 +132,12 @@ class PaddedPairs:
 
     def sample_tokens(self, lengths: Lengths) -> Lengths:
         """uint32[n]: both lengths of each sample together."""
-        # What is longer is dropped, or refused by the planner.
-        return np.minimum(self.tokens_of(lengths), MAX_LENGTH).astype(np.uint32)
+        tokens = np.empty(len(lengths), np.uint32)
+        for start in range(0, len(lengths), BLOCK):
+            block = slice(start, start + BLOCK)
+            # What is longer is dropped, or refused by the planner.
+            tokens[block] = np.minimum(self.tokens_of(lengths[block]), MAX_LENGTH)
+        return tokens
 
     def tokens_of(self, shapes: npt.NDArray[Any]) -> npt.NDArray[np.uint64]:
         """uint64[...]: what a sample of each shape [..., 2] counts in the budget."""
@@ -217,18 +225,25 @@ def _cells(layout: PaddedPairs, lengths: Lengths, overlong: str) -> npt.NDArray[
         return np.array(layout.cells, dtype=np.uint32).reshape(-1, 2)
     if not len(lengths):
         raise LengthwiseError("lengths is empty, but a plan needs at least one sample")
-    padded = _rounded(lengths, layout)
     limit = min(layout.max_tokens, MAX_LENGTH)
-    fits = layout.tokens_of(padded) <= limit
-    if not fits.any():
+
+    def blocks() -> Iterator[npt.NDArray[np.int64]]:
+        """Padded lengths of the samples that fit a batch."""
+        for start in range(0, len(lengths), BLOCK):
+            padded = _rounded(lengths[start : start + BLOCK], layout)
+            fits = layout.tokens_of(padded) <= limit
+            if fits.any():
+                yield padded[fits]
+
+    counted = [(len(block), block.max(axis=0)) for block in blocks()]
+    if not counted:
         return np.array([layout.multiples], dtype=np.uint32)
-    padded = padded[fits]
     # With an over-long sample that is an error, there is no plan: the core says which sample it is.
-    if overlong == "error" and len(padded) < len(lengths):
-        return np.array([padded.max(axis=0)], dtype=np.uint32)
+    if overlong == "error" and sum(samples for samples, _ in counted) < len(lengths):
+        return np.array([np.max([longest for _, longest in counted], axis=0)], dtype=np.uint32)
     wanted = DEFAULT_CELLS if layout.cells is None else layout.cells
     fixed = layout.pad_to == "boundary"
-    cells, unheld = choose_cells(padded, wanted, weights=layout.weights, limit=limit if fixed else None)
+    cells, unheld = choose_cells(blocks, wanted, weights=layout.weights, limit=limit if fixed else None)
     if unheld:
         raise LengthwiseError(
             f"cells is {wanted}, but then samples ({unheld:,}) would need a cell of more than max_tokens="

@@ -58,13 +58,14 @@ class StreamBatches(IterableDataset[list[Any]]):
         source: an iterable of rows that starts anew with every `iter`: an `IterableDataset`, a list, a file reader.
             Where it has `state_dict` and `load_state_dict`, they save reading it again on resume; where it has
             `set_epoch`, it is told.
-        layout: `Padded` (best with `boundaries` given, so that every window has the same), or `Packed`, for one pack a
-            batch.
-        window: what each worker holds. For `Padded`, rows that are planned together, by default 10,000: hundreds of
-            batches of them keep padding low. For `Packed`, packs that are open at a time, by default 256.
+        layout: `Padded` or `PaddedPairs` (best with `boundaries` or `cells` given, so that every window has the same),
+            or `Packed`, for one pack a batch.
+        window: what each worker holds. For padded batches, rows that are planned together, by default 10,000: hundreds
+            of batches of them keep padding low. For `Packed`, packs that are open at a time, by default 256.
         seed: names the random order within windows, as in `Planner`. Packs come in the order of the stream.
         overlong: what to do with rows that fit no batch, as in `Planner`.
-        length: the length of a row: a function, or the field that tells it; by default as `check_dataset` does.
+        length: the length of a row: a function, or the field that tells it; by default as `check_dataset` does. For
+            `PaddedPairs`, a function that returns both lengths.
         share: "rows" gives every n-th row of the source to each of the n workers of all ranks; "source" if the source
             shares itself out among them, as those of `datasets` do (with `split_dataset_by_node` for ranks).
         batches: how many batches each rank yields in an epoch: exactly so many.
@@ -90,7 +91,7 @@ class StreamBatches(IterableDataset[list[Any]]):
         window: int | None = None,
         seed: int = 0,
         overlong: Overlong = "error",
-        length: Callable[[Any], int] | str | None = None,
+        length: Callable[[Any], int | tuple[int, int]] | str | None = None,
         share: Literal["rows", "source"] = "rows",
         batches: int | None = None,
         rank: int | None = None,
@@ -174,7 +175,7 @@ class StreamBatches(IterableDataset[list[Any]]):
             return OpenPacks(self.layout, **common)
         return Windows(self.layout, seed=self.seed, **common)
 
-    def _length(self, row: Row) -> int:
+    def _length(self, row: Row) -> int | tuple[int, int]:
         if callable(self.length):
             return self.length(row.value)
         return row_length(row.value, self.length, f"row {row.place} of the stream")

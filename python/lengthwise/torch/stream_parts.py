@@ -13,6 +13,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
 
 from lengthwise import LengthwiseError
+from lengthwise._arrays import MAX_LENGTH
 from lengthwise._integers import as_integer
 from lengthwise.planner import Planner
 from lengthwise.stream_packer import StreamPacker
@@ -66,7 +67,7 @@ class Windows:
     """Plans each block as an epoch of its own."""
 
     def __init__(
-        self, layout: Layout, *, window: int, seed: int, overlong: Overlong, length: Callable[[Row], int]
+        self, layout: Layout, *, window: int, seed: int, overlong: Overlong, length: Callable[[Row], Any]
     ) -> None:
         self.size = window
         self._layout = layout
@@ -98,7 +99,7 @@ class OpenPacks:
 
     size = BLOCK
 
-    def __init__(self, layout: Packed, *, window: int, overlong: Overlong, length: Callable[[Row], int]) -> None:
+    def __init__(self, layout: Packed, *, window: int, overlong: Overlong, length: Callable[[Row], Any]) -> None:
         if layout.method not in ("best_fit", "auto", "sum_of_squares"):
             raise LengthwiseError(
                 f'method="{layout.method}" needs every length beforehand, but a stream is packed by '
@@ -152,7 +153,7 @@ class OpenPacks:
 
     def _hold(self, row: Row) -> list[int]:
         """Keep a row, or its pieces, until their packs are closed; return their lengths."""
-        length = self._length(row)
+        length = as_integer(self._length(row), f"the length of row {row.place}", 0, MAX_LENGTH)
         self._rows += 1
         pieces = self._pieces(row.place, length)
         for start, stop in pieces:

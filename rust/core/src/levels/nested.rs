@@ -5,7 +5,8 @@
 //! Both levels are unpacked into bytes, a block at a time. Cost: some 3 ns an entry, a third of what it takes to decode the
 //! values and add up the sizes of their lists.
 
-use super::{NULL, Page, Run, Runs, packed, too_long, too_many, within};
+use super::runs::{Run, Runs, packed};
+use super::{NULL, Page, too_long, too_many, within};
 use crate::{Error, Interrupt, Result};
 
 /// Entries whose levels are unpacked at a time.

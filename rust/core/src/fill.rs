@@ -1,12 +1,11 @@
 //! All groups of an epoch cut into batches, and what becomes of the short ones at their ends.
 
 use std::ops::Range;
-use std::sync::Mutex;
 
 use crate::batch::{Batch, Cutter};
-use crate::parallel::run;
+use crate::parallel::results;
 use crate::pour::Visitor;
-use crate::{Error, Index, Result};
+use crate::{Index, Result};
 
 /// What to do with the last batch of a bucket when it is short: when it is not full.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -31,18 +30,15 @@ pub(crate) fn fill_groups(
     if last_batch == LastBatch::Merge {
         return Ok((merged(starts, cut), 0));
     }
-    let done: Vec<Mutex<(Vec<Batch>, usize)>> = (0..groups).map(|_| Mutex::default()).collect();
     // The longest group last to start would be the last to end.
-    run(threads, groups, &|task| {
+    let done = results(threads, groups, &|task| {
         let group = groups - 1 - task;
         let mut batches = Vec::new();
         let short = cut(group, starts[group]..starts[group + 1], &mut batches);
-        *done[group].lock().map_err(|_| Error::Interrupted)? = (batches, short);
-        Ok(())
+        Ok((batches, short))
     })?;
     let (mut all, mut dropped) = (Vec::new(), 0);
-    for group in done {
-        let (mut batches, short) = group.into_inner().map_err(|_| Error::Interrupted)?;
+    for (mut batches, short) in done.into_iter().rev() {
         if last_batch == LastBatch::Drop {
             dropped += samples(batches.drain(batches.len() - short..));
         }

@@ -11,6 +11,7 @@ pub mod boundaries;
 mod bucket;
 mod chunks;
 mod classify;
+mod counts;
 mod error;
 mod fill;
 mod fingerprint;

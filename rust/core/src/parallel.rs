@@ -1,8 +1,9 @@
 //! Work shared by threads that end with the call: nothing outlives it, and no result depends on how many there are.
 
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use crate::Result;
+use crate::{Error, Result};
 
 /// Run `work` on every task from 0 to `tasks`, on up to `threads` threads, this one among them. Tasks start in order.
 ///
@@ -36,6 +37,24 @@ pub(crate) fn run(threads: usize, tasks: usize, work: &(impl Fn(usize) -> Result
             Err(panic) => std::panic::resume_unwind(panic),
         })
     })
+}
+
+/// What `work` makes of every task from 0 to `tasks`, in their order, on up to `threads` threads.
+///
+/// # Errors
+/// The first error.
+pub(crate) fn results<T: Send>(
+    threads: usize,
+    tasks: usize,
+    work: &(impl Fn(usize) -> Result<T> + Sync),
+) -> Result<Vec<T>> {
+    let done: Vec<Mutex<Option<T>>> = (0..tasks).map(|_| Mutex::new(None)).collect();
+    run(threads, tasks, &|task| {
+        let result = work(task)?;
+        *done[task].lock().map_err(|_| Error::Interrupted)? = Some(result);
+        Ok(())
+    })?;
+    done.into_iter().map(|slot| slot.into_inner().ok().flatten().ok_or(Error::Interrupted)).collect()
 }
 
 #[cfg(test)]

@@ -8,6 +8,7 @@ use std::ops::Range;
 
 use crate::batch::{Batch, Cutter, fill_fixed, fill_sorted};
 use crate::bucket::Buckets;
+use crate::counts::Counts;
 use crate::fill::{FillLongest, LastBatch, fill_groups};
 use crate::items::Items;
 use crate::limits::Limits;
@@ -138,7 +139,7 @@ pub struct Planner {
     /// What samples are grouped by: the layout's buckets up to the longest length that fits, or one for all.
     groups: Buckets,
     /// How many items each group has; the over-long are the last.
-    counts: Vec<u64>,
+    counts: Counts,
     excess: Excess,
     samples: usize,
 }
@@ -163,7 +164,7 @@ impl Planner {
         let overlong = counts[groups.bounds().len()];
         let excess = Excess::new(lengths, overlong, limit, settings.overlong, &layout)?;
         excess.recount(&mut counts, &groups);
-        Ok(Self { layout, settings, groups, counts, excess, samples: lengths.len() })
+        Ok(Self { layout, settings, groups, counts: Counts::new(counts), excess, samples: lengths.len() })
     }
 
     /// How many items an epoch has: samples, and the further pieces of those that are split.
@@ -271,7 +272,7 @@ pub(crate) fn starts_of(counts: &[u64]) -> Vec<usize> {
 pub(crate) fn shuffled<L: Length, I: Index>(
     items: Items<'_, L>,
     groups: &Buckets,
-    counts: &[u64],
+    counts: &Counts,
     bits: (u64, u64),
     threads: usize,
     interrupt: Interrupt<'_>,

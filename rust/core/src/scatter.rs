@@ -9,15 +9,15 @@
 //! Source: Rao 1961, Sandelius 1962.
 
 use std::ops::Range;
-use std::sync::Mutex;
 
 use crate::bucket::Buckets;
 use crate::classify::Table;
+use crate::counts::Counts;
 use crate::items::Items;
-use crate::parallel::run;
+use crate::parallel::results;
 use crate::raw::{BLOCK, Digits, Draw, Roomy, scatter_roomy};
 use crate::rng::{Key, Stream};
-use crate::{Error, Index, Interrupt, Length, Result};
+use crate::{Index, Interrupt, Length, Result};
 
 /// How many samples a bin holds at most on average: 128 KiB of indices and lengths.
 const BIN: u64 = 1 << 14;
@@ -94,7 +94,7 @@ pub(crate) struct Scattered<I, const W: usize> {
 pub(crate) fn scattered<L: Length, I: Index, const W: usize>(
     items: Items<'_, L>,
     groups: &Buckets,
-    counts: &[u64],
+    counts: &Counts,
     (seed, epoch): (u64, u64),
     threads: usize,
     make: impl Fn(usize, u32) -> [I; W] + Copy + Sync,
@@ -125,7 +125,7 @@ pub(crate) fn scattered<L: Length, I: Index, const W: usize>(
 fn placed<L: Length, F: Fn(L) -> u32 + Copy + Sync, E: Copy + Send>(
     draw: DrawBins<'_, L, F>,
     bins: &Bins,
-    counts: &[u64],
+    counts: &Counts,
     threads: usize,
     make: impl Fn(usize, u32) -> E + Copy + Sync,
     interrupt: Interrupt<'_>,
@@ -133,15 +133,10 @@ fn placed<L: Length, F: Fn(L) -> u32 + Copy + Sync, E: Copy + Send>(
     let n = draw.items.len();
     let lanes = threads.min(n / LANE + 1);
     let size = n.div_ceil(lanes).next_multiple_of(BLOCK);
-    let slots: Vec<Mutex<Option<Roomy<E>>>> = (0..lanes).map(|_| Mutex::new(None)).collect();
-    run(threads, lanes, &|lane| {
-        let own = (lane * size).min(n)..((lane + 1) * size).min(n);
-        let rooms = if lanes == 1 { bins.rooms(counts) } else { bins.rooms(&draw.count(own.clone(), bins)) };
-        let roomy = scatter_roomy(own, &rooms, draw, make, interrupt)?;
-        *slots[lane].lock().map_err(|_| Error::Interrupted)? = roomy;
-        Ok(())
-    })?;
-    let all: Option<Vec<Roomy<E>>> = slots.into_iter().map(|slot| slot.into_inner().ok().flatten()).collect();
+    let own = |lane: usize| (lane * size).min(n)..((lane + 1) * size).min(n);
+    let shares = counts.by_lane(lanes, || results(threads, lanes, &|lane| Ok(draw.count(own(lane), bins))))?;
+    let scatter = |lane: usize| scatter_roomy(own(lane), &bins.rooms(&shares[lane]), draw, make, interrupt);
+    let all: Option<Vec<Roomy<E>>> = results(threads, lanes, &scatter)?.into_iter().collect();
     match all {
         Some(lanes) => Ok(lanes),
         None => counted(draw, bins, threads, make, interrupt),
@@ -218,6 +213,7 @@ impl<L: Length, F: Fn(L) -> u32 + Copy + Sync> Draw for DrawBins<'_, L, F> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Error;
 
     fn gathered(lanes: &[Roomy<[u32; 2]>], bins: usize) -> Vec<Vec<[u32; 2]>> {
         let of =
@@ -247,12 +243,20 @@ mod tests {
             assert!(own.iter().all(|&[_, tokens]| groups.of(tokens) == bucket));
             assert!(own.is_sorted());
         }
+        let counts = Counts::new(counts);
         for threads in [1, 2, 3] {
+            let counts = counts.clone();
             let lanes = placed(draw, &bins, &counts, threads, make, Interrupt::NEVER).unwrap();
             assert_eq!(lanes.len(), threads);
             assert!(gathered(&lanes, bins.total) == exact);
+            // What each lane has is counted once.
+            let shares = counts.by_lane(threads, || Err(Error::Interrupted)).unwrap();
+            assert_eq!(
+                (0..4).map(|bucket| shares.iter().map(|share| share[bucket]).sum()).collect::<Vec<u64>>(),
+                *counts
+            );
             // Without room for all, counting helps.
-            let lanes = placed(draw, &bins, &[0; 4], 1, make, Interrupt::NEVER).unwrap();
+            let lanes = placed(draw, &bins, &Counts::new(vec![0; 4]), 1, make, Interrupt::NEVER).unwrap();
             assert!(gathered(&lanes, bins.total) == exact);
         }
     }

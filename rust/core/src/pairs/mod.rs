@@ -17,6 +17,7 @@ pub use padding::Padding;
 
 use crate::batch::Batch;
 use crate::bucket::Buckets;
+use crate::counts::Counts;
 use crate::fill::LastBatch;
 use crate::items::Items;
 use crate::limits::Limits;
@@ -58,7 +59,7 @@ pub struct PairPlanner {
     of: Vec<u16>,
     /// Cell numbers as buckets.
     groups: Buckets,
-    counts: Vec<u64>,
+    counts: Counts,
     /// The longest lengths of samples that are not over-long.
     longest: [u32; 2],
 }
@@ -101,7 +102,7 @@ impl PairPlanner {
             }));
         }
         let groups = Buckets::new((1..=overlong as u32).collect())?;
-        let planner = Self { layout, settings, cells, of, groups, counts, longest };
+        let planner = Self { layout, settings, cells, of, groups, counts: Counts::new(counts), longest };
         planner.check_overlong(lengths)?;
         planner.layout.check_cells()?;
         Ok(planner)

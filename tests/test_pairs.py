@@ -265,6 +265,19 @@ def test_written_and_read_again(tmp_path: Path) -> None:
         lw.read_plan(tmp_path / "plan.arrow", other)
 
 
+def test_numpy_integers_are_integers(tmp_path: Path) -> None:
+    number = np.int64(100)
+    for lengths, layout in (
+        ([[3, 4]], lw.PaddedPairs(number, multiple_of=np.int32(2), cells=np.int64(2), max_samples=number)),  # type: ignore[arg-type]
+        ([[3, 4]], lw.PaddedPairs(number, multiple_of=(np.int32(2), 1), weights=np.array([1, 2]))),  # type: ignore[arg-type]
+        ([3], lw.Padded(number, multiple_of=np.int32(2), max_samples=number)),  # type: ignore[arg-type]
+    ):
+        lw.Planner(lengths, layout).plan().write(tmp_path / "plan.arrow")
+        config = lw.read_plan(tmp_path / "plan.arrow", lengths).config
+        assert config["max_tokens"] == 100
+        assert config["multiple_of"] in (2, [2, 1])
+
+
 def test_pickled_also_from_a_mapped_file(tmp_path: Path) -> None:
     pairs = speech(1000)
     np.save(tmp_path / "pairs.npy", pairs)

@@ -142,11 +142,8 @@ class Padded(OneLength):
     longest_first: bool = True
 
     def __post_init__(self) -> None:
-        as_integer(self.max_tokens, "max_tokens", 1, 2**63 - 1)
-        if self.max_samples is not None:
-            as_integer(self.max_samples, "max_samples", 1, UNLIMITED)
-        as_integer(self.multiple_of, "multiple_of", 1, MAX_LENGTH)
-        as_integer(self.samples_multiple_of, "samples_multiple_of", 1, UNLIMITED)
+        set_integers(self, max_tokens=2**63 - 1, max_samples=UNLIMITED, samples_multiple_of=UNLIMITED)
+        set_integers(self, multiple_of=MAX_LENGTH)
         for name, choices in (("pad_to", PadTo), ("order", Order), ("last_batch", LastBatch)):
             as_choice(getattr(self, name), name, get_args(choices))
         as_flag(self.longest_first, "longest_first")
@@ -177,6 +174,14 @@ class Padded(OneLength):
         del lengths
         squares: npt.NDArray[np.float64] = batches.sizes * batches.padded_lengths.astype(np.float64) ** 2
         return squares
+
+
+def set_integers(layout: Any, **highs: int) -> None:
+    """Make fields of a frozen layout plain integers from 1 to the highest that is given; None stays."""
+    for name, high in highs.items():
+        value = getattr(layout, name)
+        if value is not None or name != "max_samples":
+            object.__setattr__(layout, name, as_integer(value, name, 1, high))
 
 
 def full_batch(layout: Any, tokens: int) -> int:

@@ -13,7 +13,7 @@ from lengthwise._choices import as_choice, as_flag
 from lengthwise._core import LengthwiseError
 from lengthwise._integers import as_integer
 from lengthwise.cells import choose_cells
-from lengthwise.layouts import UNLIMITED, EpochPlanner, PadTo, PlanArrays, Settings, full_batch
+from lengthwise.layouts import UNLIMITED, EpochPlanner, PadTo, PlanArrays, Settings, full_batch, set_integers
 from lengthwise.stripes import Stripes
 
 if TYPE_CHECKING:
@@ -41,9 +41,10 @@ class PaddedPairs:
 
     Args:
         max_tokens: the budget: the most padded tokens in a batch, of both lengths, after rounding. A hard limit.
-        cells: how many cells to use, at most 1,024, by default 32; they are chosen for samples to be padded least: see
-            `lengthwise.cells`. Or the cells themselves: integers[k, 2], inclusive upper bounds, or `Stripes`. A sample
-            is of the cheapest cell that holds it; one that fits no cell is over-long.
+        cells: how many cells to use at most, up to 1,024, by default 32 (torch's compiler recompiles at most 8 shapes
+            by default); they are chosen for samples to be padded least: see `lengthwise.cells`. Or the cells
+            themselves: integers[k, 2], inclusive upper bounds, or `Stripes`. A sample is of the cheapest cell that
+            holds it; one that fits no cell is over-long.
         weights: how many tokens one unit of each length counts as, so that (1, 8) counts a token as much as eight
             frames. Integers from 1 to 65,535.
         max_samples: the most samples in a batch.
@@ -61,7 +62,7 @@ class PaddedPairs:
     Raises:
         LengthwiseError: an argument of the wrong type or out of range, by name.
 
-    Cost: once, 0.1 to 0.5 s to choose cells; then 5 to 10 ns a sample for each plan. 2 bytes a sample are kept.
+    Cost: once, 0.1 to 1 s to choose cells; then 5 to 10 ns a sample for each plan. 2 bytes a sample are kept.
 
     Example:
         >>> import lengthwise as lw
@@ -84,17 +85,14 @@ class PaddedPairs:
     longest_first: bool = True
 
     def __post_init__(self) -> None:
-        as_integer(self.max_tokens, "max_tokens", 1, 2**63 - 1)
-        if self.max_samples is not None:
-            as_integer(self.max_samples, "max_samples", 1, UNLIMITED)
-        as_integer(self.samples_multiple_of, "samples_multiple_of", 1, UNLIMITED)
+        set_integers(self, max_tokens=2**63 - 1, max_samples=UNLIMITED, samples_multiple_of=UNLIMITED)
         as_choice(self.pad_to, "pad_to", get_args(PadTo))
         as_choice(self.last_batch, "last_batch", ("keep", "drop"))
         as_flag(self.longest_first, "longest_first")
         if isinstance(self.multiple_of, (tuple, list)):
             object.__setattr__(self, "multiple_of", _as_two(self.multiple_of, "multiple_of", MAX_LENGTH))
         else:
-            as_integer(self.multiple_of, "multiple_of", 1, MAX_LENGTH)
+            set_integers(self, multiple_of=MAX_LENGTH)
         object.__setattr__(self, "weights", _as_two(self.weights, "weights", MAX_WEIGHT))
         object.__setattr__(self, "cells", _as_cells(self.cells))
         least = int(self.tokens_of(np.array(self.multiples)))

@@ -13,8 +13,8 @@
 use super::stripes::Plane;
 use crate::{Error, Interrupt, Result};
 
-/// Moves that are tried at most: a fifth of a second.
-const MOVES: usize = 40_000;
+/// Moves that are tried at most, to the end of a round: a tenth of a second on a grid of 64 times 64.
+const MOVES: usize = 10_000;
 /// How far a bound moves.
 const STEPS: [i64; 4] = [8, 4, 2, 1];
 

@@ -45,6 +45,32 @@ impl Limits {
         Ok(())
     }
 
+    /// Fixed shapes need every bound, rounded up, to fit the budget, and to be a length.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`] that names the first bound that is too long.
+    pub(crate) fn check_shapes(&self, boundaries: &[u32]) -> Result<()> {
+        for (i, &bound) in boundaries.iter().enumerate() {
+            let padded = u64::from(self.padded(bound));
+            let rounded =
+                || format!("boundaries[{i}] is {bound} ({padded} after rounding to multiple_of={})", self.multiple_of);
+            if padded > self.max_tokens {
+                return Err(Error::invalid(format!(
+                    "{}, but a batch holds max_tokens={}; raise max_tokens or use pad_to=\"longest\"",
+                    rounded(),
+                    self.max_tokens
+                )));
+            }
+            if padded > u64::from(MAX_LENGTH) {
+                let rounded = rounded();
+                return Err(Error::invalid(format!(
+                    "{rounded}, but the longest length is {MAX_LENGTH}; lower the bound"
+                )));
+            }
+        }
+        Ok(())
+    }
+
     /// What a sample of `length` tokens occupies when it is the longest of its batch: at least one position, so that a
     /// sample without tokens still has a row.
     #[inline]

@@ -289,27 +289,10 @@ fn groups(layout: &Padded) -> Result<Buckets> {
     let buckets = Buckets::new(layout.boundaries.clone())?;
     let limit = layout.limits.longest().min(buckets.longest());
     if layout.pad_to == PadTo::Boundary {
-        check_bounds_fit(layout)?;
+        layout.limits.check_shapes(&layout.boundaries)?;
     }
     let one_group =
         layout.order == Order::Shuffled || (layout.order == Order::Sorted && layout.pad_to == PadTo::Longest);
     let shorter = buckets.bounds().iter().copied().filter(|&bound| bound < limit && !one_group);
     Buckets::new(shorter.chain([limit]).collect())
-}
-
-/// Fixed shapes need every bound to fit the budget.
-fn check_bounds_fit(layout: &Padded) -> Result<()> {
-    let limits = &layout.limits;
-    for (i, &bound) in layout.boundaries.iter().enumerate() {
-        if u64::from(limits.padded(bound)) > limits.max_tokens {
-            return Err(Error::invalid(format!(
-                "boundaries[{i}] is {bound} ({} after rounding to multiple_of={}), but a batch holds max_tokens={}; \
-                 raise max_tokens or use pad_to=\"longest\"",
-                limits.padded(bound),
-                limits.multiple_of,
-                limits.max_tokens
-            )));
-        }
-    }
-    Ok(())
 }

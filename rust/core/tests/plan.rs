@@ -271,6 +271,12 @@ fn bounds_beyond_the_budget_are_refused() {
     let layout = Padded { pad_to: PadTo::Boundary, ..layout };
     let error = Planner::new(&[10_u32, 20], layout, settings, Interrupt::NEVER).unwrap_err();
     assert!(error.to_string().starts_with("boundaries[1] is 101"), "{error}");
+    // The longest length is one multiple short of where this bound would be rounded to.
+    let (layout, settings) = simple(u64::MAX, vec![i32::MAX as u32]);
+    let limits = Limits { multiple_of: 58_950_531, ..layout.limits };
+    let layout = Padded { pad_to: PadTo::Boundary, limits, ..layout };
+    let error = Planner::new(&[0_u32; 16], layout, settings, Interrupt::NEVER).unwrap_err();
+    assert!(error.to_string().starts_with("boundaries[0] is 2147483647 (2181169647 after rounding"), "{error}");
 }
 
 #[test]

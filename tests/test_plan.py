@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
@@ -62,6 +62,30 @@ def test_files_hold_the_plan(tmp_path: Path, overlong: str) -> None:
     assert pa.total_allocated_bytes() - before < 10_000
     with pytest.raises(lw.LengthwiseError, match="without its lengths"):
         _ = again.summary
+
+
+#: What a caller has who computed with numpy.
+NUMBER: Any = np.int64
+
+
+@pytest.mark.parametrize(
+    "layout",
+    [
+        lw.Padded(NUMBER(2000), boundaries=NUMBER(4), max_samples=NUMBER(9), multiple_of=NUMBER(8)),
+        lw.Packed(NUMBER(1024), max_samples=NUMBER(8), multiple_of=NUMBER(8)),
+        lw.Packed(NUMBER(1024), limits={"images": (np.ones(2000, int), NUMBER(4))}),
+        lw.PaddedPairs(NUMBER(4000), cells=NUMBER(4), weights=(NUMBER(1), NUMBER(2)), multiple_of=NUMBER(8)),
+    ],
+    ids=lambda layout: type(layout).__name__,
+)
+def test_numbers_of_numpy_are_written(tmp_path: Path, layout: Any) -> None:
+    lengths = np.stack([LENGTHS, LENGTHS], axis=1) if isinstance(layout, lw.PaddedPairs) else LENGTHS
+    two, half = NUMBER(2), NUMBER(3)
+    steps: Any = ("windowed", two)
+    planner = lw.Planner(lengths, layout, seed=two, world_size=two, steps=steps, cost=(1, half), rank_speed=[half, 1])
+    plan = planner.plan(two)
+    plan.write(tmp_path / "plan.arrow")
+    assert [batch.tolist() for batch in lw.read_plan(tmp_path / "plan.arrow")] == [batch.tolist() for batch in plan]
 
 
 def test_other_lengths_are_refused(tmp_path: Path) -> None:

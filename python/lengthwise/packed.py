@@ -80,8 +80,9 @@ class Packed(OneLength):
     def config(self) -> dict[str, Any]:
         """The layout as plain values: numbers, strings and None; fingerprints of what is given for each sample."""
         values = {field.name: getattr(self, field.name) for field in fields(self)}
+        values = {name: value.item() if isinstance(value, np.generic) else value for name, value in values.items()}
         if self.limits is not None:
-            values["limits"] = {name: [counts.fingerprint, most] for name, (counts, most) in self.limits.items()}
+            values["limits"] = {name: [counts.fingerprint, int(most)] for name, (counts, most) in self.limits.items()}
         if self.groups is not None:
             values["groups"] = self.groups.fingerprint
         return {"layout": "packed", **values}

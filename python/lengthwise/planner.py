@@ -150,7 +150,7 @@ class Planner:
             "overlong": self.overlong,
             "remainder": self.remainder,
             "accumulate": self.accumulate,
-            "steps": self.steps if isinstance(self.steps, str) else list(self.steps),
+            "steps": self.steps if isinstance(self.steps, str) else [self.steps[0], int(self.steps[1])],
             "cost": [float(coefficient) for coefficient in self.cost],
             "rank_speed": None if self.rank_speed is None else [float(speed) for speed in self.rank_speed],
         }

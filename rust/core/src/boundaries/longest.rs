@@ -28,6 +28,10 @@ const NEGLIGIBLE: f64 = 1e-7;
 /// And cells that hold the longest sample of a batch with a probability below this.
 const NOTHING: f64 = 1e-13;
 
+/// Batch sizes are looked at one by one up to so many above the smallest, and then in steps that grow with them: the terms of a
+/// few rare giants among samples of which millions fit a batch would be millions too.
+const EXACT: u32 = 1 << 10;
+
 /// What costs are computed on: all candidates, or a grid of some.
 pub(super) struct Cells<'a> {
     /// Cumulative samples.
@@ -139,6 +143,7 @@ impl Bucket {
 
     /// E[S] and E[S M] of a batch; notes by what batches are closed.
     fn round(&mut self, cells: &Cells<'_>, start: usize, mut size: u32, cap: u32) -> (f64, f64) {
+        let smallest = size;
         let (mean, growth, rows) = (&cells.mean[start..], &cells.growth[start..], &cells.rows[start..]);
         self.raise(size - 1);
         self.closed.clear();
@@ -147,7 +152,9 @@ impl Bucket {
         let (mut low, mut fit) = (0, self.share.len());
         let (mut sizes, mut tokens) = (0.0, 0.0);
         loop {
-            let more = low + rows[low..fit].partition_point(|&rows| rows.min(cap) > size);
+            let step = ((size - smallest) / EXACT).clamp(1, cap - size + 1);
+            let middle = f64::from(size) + f64::from(step - 1) / 2.0;
+            let more = low + rows[low..fit].partition_point(|&rows| rows.min(cap) - size >= step);
             // U by parts: v(t) R(t), less what lies below the steps from one cell to the next.
             let last_more = more.max(low + 1) - 1;
             let steps_more = dot(&self.reach[low..last_more], &growth[low..]);
@@ -158,18 +165,23 @@ impl Bucket {
                 (kept, share) = (self.reach[more - 1], self.share[more - 1]);
                 longest_more = mean[more - 1] * kept - steps_more;
             }
-            sizes += f64::from(size) * (reach - share * kept);
-            tokens += f64::from(size) * (mean[fit - 1] * reach - steps - share * longest_more);
+            let powered = power(share, step);
+            sizes += middle * (reach - powered * kept);
+            tokens += middle * (mean[fit - 1] * reach - steps - powered * longest_more);
             // Full batches are followed by any sample, the others by the one that does not fit.
             self.closed[0].0 += reach - kept;
-            self.closed[more].0 += kept;
-            self.closed[more].1 += kept * share;
-            if share * kept < NEGLIGIBLE {
+            let closed = if share < 1.0 { kept * ((1.0 - powered) / (1.0 - share)) } else { kept * f64::from(step) };
+            self.closed[more].0 += closed;
+            self.closed[more].1 += closed * share;
+            if powered * kept < NEGLIGIBLE {
                 return (sizes, tokens);
             }
-            (fit, size) = (more, size + 1);
-            for (reach, share) in self.reach[low..fit].iter_mut().zip(&self.share[low..]) {
-                *reach *= share;
+            (fit, size) = (more, size + step);
+            let reached = self.reach[low..fit].iter_mut().zip(&self.share[low..]);
+            if step == 1 {
+                reached.for_each(|(reach, share)| *reach *= share);
+            } else {
+                reached.for_each(|(reach, &share)| *reach *= power(share, step));
             }
             low += self.reach[low..fit - 1].iter().take_while(|&&reach| reach < NOTHING).count();
         }
@@ -201,6 +213,19 @@ impl Bucket {
             }
         }
     }
+}
+
+/// `base` to the power of `exponent`. Products only: the same bits on every machine.
+fn power(base: f64, exponent: u32) -> f64 {
+    let (mut power, mut square, mut left) = (1.0, base, exponent);
+    while left > 1 {
+        if left & 1 == 1 {
+            power *= square;
+        }
+        square *= square;
+        left >>= 1;
+    }
+    if left == 1 { power * square } else { power }
 }
 
 /// The sum of products, in four lanes: a fixed order that a compiler can keep in vectors.

@@ -99,6 +99,25 @@ fn expected_tokens(candidates: &Candidates, limits: &Limits) -> f64 {
 }
 
 #[test]
+fn rare_giants_among_samples_of_which_many_fit_a_batch() {
+    let one = |lengths: &[u32], counts: &[u64], max_tokens| {
+        let candidates = Candidates::new(&Histogram::from_counts(lengths, counts).unwrap(), 1, &[]).unwrap();
+        let (one, all) = (Number::Exactly(1), Constraints::default());
+        let limits = limits(max_tokens, u32::MAX);
+        let found = optimal(&candidates, Objective::Longest(&limits), one, &all, Interrupt::NEVER).unwrap();
+        (found.cost as f64, candidates, limits)
+    };
+    for giants in [1, 4, 40] {
+        let (cost, candidates, limits) = one(&[1, 3, 2000], &[200_000, 1000, giants], 40_000);
+        let expected = expected_tokens(&candidates, &limits);
+        assert!((cost / expected - 1.0).abs() < 1e-3, "{cost} {expected}");
+    }
+    // Four billion sizes of a batch, one after the other, would take minutes.
+    let (cost, ..) = one(&[3, 1_073_741_623], &[1 << 40, 2], 54_975_581_388_800);
+    assert!(cost > 3.0 * (1_u64 << 40) as f64, "{cost}");
+}
+
+#[test]
 fn more_boundaries_than_a_grid_holds_are_refused() {
     let candidates = candidates(&(1..2000).collect::<Vec<_>>(), 1);
     let limits = limits(5000, u32::MAX);

@@ -1,4 +1,4 @@
-//! The only module with unsafe code: memory that is written once, from several threads, without being cleared first.
+//! The only module of the core with unsafe code: memory that is written once, from several threads, without being cleared first.
 //!
 //! Why: a plan's largest cost is moving samples to their bins. Safe code would clear the arrays first (0.3 ns a sample),
 //! check every position (0.3 ns), could not write to interleaved positions from several threads at all, and has no way to

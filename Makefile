@@ -51,6 +51,7 @@ bench: $(VENV)/.built $(VENV)/.tools ## Run the benchmarks: ours against twins a
 fuzz: ## Search the core for broken promises, a minute a target; needs a nightly toolchain and `cargo install cargo-fuzz`
 	cargo +nightly fuzz run plan -- -max_total_time=60
 	cargo +nightly fuzz run boundaries -- -max_total_time=60
+	cargo +nightly fuzz run pairs -- -max_total_time=60
 
 wheel: $(VENV)/.built ## Install the wheel in a clean venv in another folder and run the tests there
 	@folder=$$(mktemp -d) && trap 'rm -rf "$$folder"' EXIT && \

@@ -4,9 +4,9 @@
 
 use arbitrary::{Arbitrary, Unstructured};
 use lengthwise_core::{
-    Batch, Interrupt, LastBatch, Limits, MAX_LENGTH, Overlong, PadTo, PaddedPairs, Padding, PairPlanner, Plan, Remainder,
-    Settings,
+    Batch, Interrupt, LastBatch, Overlong, PadTo, PaddedPairs, Padding, PairPlanner, Plan, Settings,
 };
+use lengthwise_fuzz::{check_counts, length, limits, positions, samples, settings};
 use libfuzzer_sys::fuzz_target;
 
 #[derive(Debug)]
@@ -17,23 +17,13 @@ struct Case {
     epoch: u64,
 }
 
-fn length(from: &mut Unstructured<'_>) -> arbitrary::Result<u32> {
-    let most = *from.choose(&[40, 9000, 70_000, MAX_LENGTH])?;
-    from.int_in_range(0..=most)
-}
-
 fn pair(from: &mut Unstructured<'_>) -> arbitrary::Result<[u32; 2]> {
     Ok([length(from)?, length(from)?])
 }
 
 impl<'a> Arbitrary<'a> for Case {
     fn arbitrary(from: &mut Unstructured<'a>) -> arbitrary::Result<Self> {
-        let limits = Limits {
-            max_tokens: if from.arbitrary()? { from.arbitrary()? } else { length(from)?.into() },
-            max_samples: if from.arbitrary()? { u32::MAX } else { length(from)? },
-            multiple_of: 1,
-            samples_multiple_of: if from.arbitrary()? { 1 } else { from.int_in_range(0..=40)? },
-        };
+        let limits = limits(from)?;
         let padding = Padding {
             multiple_of: if from.arbitrary()? { [1, 1] } else { pair(from)? },
             weights: if from.arbitrary()? { [1, 1] } else { from.arbitrary()? },
@@ -47,22 +37,8 @@ impl<'a> Arbitrary<'a> for Case {
             last_batch: *from.choose(&[LastBatch::Keep, LastBatch::Merge, LastBatch::Drop])?,
             longest_first: from.arbitrary()?,
         };
-        let overlong = [Overlong::Error, Overlong::Drop, Overlong::Truncate, Overlong::Split, Overlong::Alone];
-        let settings = Settings {
-            seed: from.arbitrary()?,
-            world_size: from.int_in_range(1..=40)?,
-            accumulate: from.int_in_range(1..=3)?,
-            overlong: *from.choose(&overlong)?,
-            remainder: *from.choose(&[Remainder::Split, Remainder::Repeat, Remainder::Drop])?,
-            threads: from.int_in_range(1..=4)?,
-        };
-        let epoch = from.arbitrary()?;
-        let mut lengths = Vec::new();
-        while !from.is_empty() && lengths.len() < 2000 {
-            // One pair many times, so that batches fill up.
-            let times = from.int_in_range(1..=40)?;
-            lengths.extend(std::iter::repeat_n(pair(from)?, times));
-        }
+        let (settings, epoch) = (settings(from)?, from.arbitrary()?);
+        let lengths = samples(from, pair)?;
         Ok(Self { lengths, layout, settings, epoch })
     }
 }
@@ -76,7 +52,7 @@ impl Case {
 
     fn check_batch(&self, plan: &Plan<u32>, batch: &Batch, shape: [u32; 2]) {
         let PaddedPairs { limits, padding, cells, .. } = &self.layout;
-        let pairs = || samples(plan, batch).iter().map(|&sample| self.lengths[sample as usize]);
+        let pairs = || plan.indices[positions(batch)].iter().map(|&sample| self.lengths[sample as usize]);
         let longest = pairs().fold([0, 0], |a, b| [a[0].max(b[0]), a[1].max(b[1])]);
         let rounded = |pair: [u32; 2]| [0, 1].map(|side| pair[side].max(1).next_multiple_of(padding.multiple_of[side]));
         let tokens = u128::from(shape[0]) * u128::from(padding.weights[0])
@@ -95,10 +71,6 @@ impl Case {
     }
 }
 
-fn samples<'a>(plan: &'a Plan<u32>, batch: &Batch) -> &'a [u32] {
-    &plan.indices[batch.start as usize..][..batch.size as usize]
-}
-
 fuzz_target!(|case: Case| {
     let Some((plan, shapes)) = case.plan(1) else { return };
     assert_eq!(plan.batches.len() % (case.settings.world_size * case.settings.accumulate) as usize, 0);
@@ -106,10 +78,9 @@ fuzz_target!(|case: Case| {
     let mut used = vec![0_u64; case.lengths.len()];
     for (batch, &shape) in plan.batches.iter().zip(&shapes) {
         case.check_batch(&plan, batch, shape);
-        samples(&plan, batch).iter().for_each(|&sample| used[sample as usize] += 1);
+        plan.indices[positions(batch)].iter().for_each(|&sample| used[sample as usize] += 1);
     }
-    assert_eq!(plan.accounts.repeated, used.iter().map(|&times| times.saturating_sub(1)).sum());
-    assert_eq!(plan.accounts.dropped, used.iter().filter(|&&times| times == 0).count() as u64);
+    check_counts(&used, plan.accounts.repeated, plan.accounts.dropped);
     if case.settings.threads > 1 {
         assert_eq!(Some((plan, shapes)), case.plan(case.settings.threads));
     }

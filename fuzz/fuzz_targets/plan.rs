@@ -2,12 +2,11 @@
 
 #![no_main]
 
-use std::ops::Range;
-
 use arbitrary::{Arbitrary, Unstructured};
 use lengthwise_core::{
-    Batch, Interrupt, LastBatch, Limits, MAX_LENGTH, Order, Overlong, PadTo, Padded, Plan, Planner, Remainder, Settings,
+    Batch, Interrupt, LastBatch, Limits, MAX_LENGTH, Order, Overlong, PadTo, Padded, Plan, Planner, Settings,
 };
+use lengthwise_fuzz::{check_counts, length, limits, positions, samples, settings};
 use libfuzzer_sys::fuzz_target;
 
 /// Pieces of split samples that a case may make.
@@ -23,12 +22,8 @@ struct Case {
 
 impl<'a> Arbitrary<'a> for Case {
     fn arbitrary(from: &mut Unstructured<'a>) -> arbitrary::Result<Self> {
-        let limits = Limits {
-            max_tokens: if from.arbitrary()? { from.arbitrary()? } else { length(from)?.into() },
-            max_samples: if from.arbitrary()? { u32::MAX } else { length(from)? },
-            multiple_of: if from.arbitrary()? { 1 } else { length(from)? },
-            samples_multiple_of: if from.arbitrary()? { 1 } else { from.int_in_range(0..=40)? },
-        };
+        let multiple_of = if from.arbitrary()? { 1 } else { length(from)? };
+        let limits = Limits { multiple_of, ..limits(from)? };
         let bounds = from.int_in_range(0..=12)?;
         let layout = Padded {
             limits,
@@ -38,32 +33,13 @@ impl<'a> Arbitrary<'a> for Case {
             last_batch: *from.choose(&[LastBatch::Keep, LastBatch::Merge, LastBatch::Drop])?,
             longest_first: from.arbitrary()?,
         };
-        let overlong = [Overlong::Error, Overlong::Drop, Overlong::Truncate, Overlong::Split, Overlong::Alone];
-        let settings = Settings {
-            seed: from.arbitrary()?,
-            world_size: from.int_in_range(1..=40)?,
-            accumulate: from.int_in_range(1..=3)?,
-            overlong: *from.choose(&overlong)?,
-            remainder: *from.choose(&[Remainder::Split, Remainder::Repeat, Remainder::Drop])?,
-            threads: from.int_in_range(1..=4)?,
-        };
-        let epoch = from.arbitrary()?;
-        let mut lengths = Vec::new();
-        while !from.is_empty() && lengths.len() < 2000 {
-            // One length many times, so that batches fill up.
-            let times = from.int_in_range(1..=40)?;
-            lengths.extend(std::iter::repeat_n(length(from)?, times));
-        }
+        let (settings, epoch) = (settings(from)?, from.arbitrary()?);
+        let lengths = samples(from, length)?;
         Ok(Self { lengths, layout, settings, epoch })
     }
 }
 
 /// Any length, short ones as often as long ones.
-fn length(from: &mut Unstructured<'_>) -> arbitrary::Result<u32> {
-    let most = *from.choose(&[40, 9000, 70_000, MAX_LENGTH])?;
-    from.int_in_range(0..=most)
-}
-
 impl Case {
     /// The longest sample that is not over-long.
     fn limit(&self) -> u32 {
@@ -106,8 +82,7 @@ impl Case {
     fn check_accounts(&self, plan: &Plan<u32>) {
         let mut used = vec![0_u64; plan.indices.len()];
         plan.batches.iter().flat_map(positions).for_each(|position| used[position] += 1);
-        assert_eq!(plan.accounts.repeated, used.iter().map(|&times| times.saturating_sub(1)).sum());
-        assert_eq!(plan.accounts.dropped, used.iter().filter(|&&times| times == 0).count() as u64);
+        check_counts(&used, plan.accounts.repeated, plan.accounts.dropped);
         let mut tokens = vec![0_u64; self.lengths.len()];
         for (position, &sample) in plan.indices.iter().enumerate() {
             tokens[sample as usize] += u64::from(self.tokens(plan, position));
@@ -115,10 +90,6 @@ impl Case {
         let most = if self.settings.overlong == Overlong::Truncate { self.limit() } else { MAX_LENGTH };
         assert!(tokens.iter().zip(&self.lengths).all(|(&tokens, &length)| tokens == u64::from(length.min(most))));
     }
-}
-
-fn positions(batch: &Batch) -> Range<usize> {
-    batch.start as usize..batch.start as usize + batch.size as usize
 }
 
 fuzz_target!(|case: Case| {

@@ -1,6 +1,6 @@
 """The planning core in Rust. Private: the functions of the package check, convert and document."""
 
-from typing import final
+from typing import TypeAlias, final
 
 import numpy as np
 import numpy.typing as npt
@@ -33,6 +33,16 @@ __all__ = [
     "squared_lengths",
     "stripes",
     "unset_bits",
+]
+
+#: Indices, starts, sizes, padded lengths (of pairs [b, 2]), segments or None, accounts.
+_PlanArrays: TypeAlias = tuple[
+    npt.NDArray[np.uint32] | npt.NDArray[np.uint64],
+    npt.NDArray[np.int64],
+    npt.NDArray[np.uint32],
+    npt.NDArray[np.uint32],
+    npt.NDArray[np.uint32] | None,
+    dict[str, int],
 ]
 __version__: str
 
@@ -119,16 +129,7 @@ class PackedPlanner:
     def __new__(
         cls, packer: Packer, *, pad_to: str, seed: int, world_size: int, accumulate: int, remainder: str
     ) -> PackedPlanner: ...
-    def plan(
-        self, lengths: Lengths, epoch: int
-    ) -> tuple[
-        npt.NDArray[np.uint32] | npt.NDArray[np.uint64],
-        npt.NDArray[np.int64],
-        npt.NDArray[np.uint32],
-        npt.NDArray[np.uint32],
-        npt.NDArray[np.uint32] | None,
-        dict[str, int],
-    ]:
+    def plan(self, lengths: Lengths, epoch: int) -> _PlanArrays:
         """One epoch: (indices, starts, sizes, padded lengths, segments or None, accounts)."""
 
 @final
@@ -178,16 +179,7 @@ class PaddedPlanner:
         remainder: str,
         threads: int,
     ) -> PaddedPlanner: ...
-    def plan(
-        self, lengths: Lengths, epoch: int
-    ) -> tuple[
-        npt.NDArray[np.uint32] | npt.NDArray[np.uint64],
-        npt.NDArray[np.int64],
-        npt.NDArray[np.uint32],
-        npt.NDArray[np.uint32],
-        npt.NDArray[np.uint32] | None,
-        dict[str, int],
-    ]:
+    def plan(self, lengths: Lengths, epoch: int) -> _PlanArrays:
         """One epoch: (indices, starts, sizes, padded lengths, segments or None, accounts)."""
 
 @final
@@ -215,16 +207,10 @@ class PairPlanner:
         threads: int,
     ) -> PairPlanner:
         """`lengths` are both lengths of one sample after those of another."""
-    def plan(
-        self, lengths: Lengths, epoch: int
-    ) -> tuple[
-        npt.NDArray[np.uint32] | npt.NDArray[np.uint64],
-        npt.NDArray[np.int64],
-        npt.NDArray[np.uint32],
-        npt.NDArray[np.uint32],
-        npt.NDArray[np.uint32] | None,
-        dict[str, int],
-    ]:
+    @property
+    def cells(self) -> npt.NDArray[np.uint32]:
+        """uint32[k, 2]: the bounds of the cells, the cheapest first: the first that holds a sample is its own."""
+    def plan(self, lengths: Lengths, epoch: int) -> _PlanArrays:
         """One epoch: (indices, starts, sizes, padded lengths uint32[b, 2], None, accounts)."""
 
 def balance(

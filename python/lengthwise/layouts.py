@@ -219,12 +219,7 @@ class _PaddedPlanner:
             order=layout.order,
             last_batch=layout.last_batch,
             longest_first=layout.longest_first,
-            seed=settings.seed,
-            world_size=settings.world_size,
-            accumulate=settings.accumulate,
-            overlong=settings.overlong,
-            remainder=settings.remainder,
-            threads=settings.threads,
+            **settings._asdict(),
         )
 
     def plan(self, lengths: Lengths, epoch: int) -> PlanArrays:

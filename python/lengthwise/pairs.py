@@ -183,13 +183,9 @@ class _PairPlanner:
     """`PaddedPairs` made ready for one set of lengths."""
 
     def __init__(self, layout: PaddedPairs, lengths: Lengths, settings: Settings) -> None:
-        cells = _cells(layout, lengths, settings.overlong)
-        # The cheapest first: the first that holds a sample is its own.
-        order = np.lexsort((cells[:, 1], cells[:, 0], layout.tokens_of(_rounded(cells, layout))))
-        self.boundaries = cells[order]
         self._core = _core.PairPlanner(
             lengths.ravel(),
-            cells=cells.tolist(),
+            cells=_cells(layout, lengths, settings.overlong).tolist(),
             max_tokens=layout.max_tokens,
             max_samples=UNLIMITED if layout.max_samples is None else layout.max_samples,
             multiple_of=layout.multiples,
@@ -198,13 +194,9 @@ class _PairPlanner:
             pad_to=layout.pad_to,
             last_batch=layout.last_batch,
             longest_first=layout.longest_first,
-            seed=settings.seed,
-            world_size=settings.world_size,
-            accumulate=settings.accumulate,
-            overlong=settings.overlong,
-            remainder=settings.remainder,
-            threads=settings.threads,
+            **settings._asdict(),
         )
+        self.boundaries = self._core.cells
 
     def plan(self, lengths: Lengths, epoch: int) -> PlanArrays:
         return PlanArrays(*self._core.plan(lengths.ravel(), epoch))

@@ -6,7 +6,7 @@ use pyo3::prelude::*;
 
 use crate::arrays::{Lengths, with_lengths};
 use crate::enter::enter;
-use crate::plan::{LAST_BATCH, OVERLONG, PAD_TO, PlanArrays, REMAINDER, choice, hand_over};
+use crate::plan::{LAST_BATCH, PAD_TO, PlanArrays, choice, hand_over, settings};
 
 /// Everything about the epochs of pairs of lengths that is the same in each.
 #[pyclass(frozen, module = "lengthwise._core")]
@@ -48,18 +48,18 @@ impl PairPlanner {
             last_batch: choice("last_batch", last_batch, LAST_BATCH)?,
             longest_first,
         };
-        let settings = core::Settings {
-            seed,
-            world_size,
-            accumulate,
-            overlong: choice("overlong", overlong, OVERLONG)?,
-            remainder: choice("remainder", remainder, REMAINDER)?,
-            threads,
-        };
+        let settings = settings(seed, [world_size, accumulate], overlong, remainder, threads)?;
         let inner = with_lengths!(&lengths, slice => enter(py, |interrupt| {
             core::PairPlanner::new(slice.as_chunks().0, layout, settings, interrupt)
         }))?;
         Ok(Self { inner })
+    }
+
+    /// uint32[k, 2]: the bounds of the cells, the cheapest first: the first that holds a sample is its own.
+    #[getter]
+    fn cells<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray2<u32>>> {
+        let cells = self.inner.cells();
+        cells.as_flattened().to_vec().into_pyarray(py).reshape([cells.len(), 2])
     }
 
     /// One epoch: (indices, starts, sizes, padded lengths uint32[b, 2], None, accounts).

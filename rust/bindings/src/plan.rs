@@ -73,14 +73,7 @@ impl PaddedPlanner {
             last_batch: choice("last_batch", last_batch, LAST_BATCH)?,
             longest_first,
         };
-        let settings = core::Settings {
-            seed,
-            world_size,
-            accumulate,
-            overlong: choice("overlong", overlong, OVERLONG)?,
-            remainder: choice("remainder", remainder, REMAINDER)?,
-            threads,
-        };
+        let settings = settings(seed, [world_size, accumulate], overlong, remainder, threads)?;
         let inner = with_lengths!(&lengths, slice => enter(py, |interrupt| {
             core::Planner::new(slice, layout, settings, interrupt)
         }))?;
@@ -101,6 +94,24 @@ impl PaddedPlanner {
             hand_over(py, plan)
         }
     }
+}
+
+/// What a planner decides for every layout.
+pub(crate) fn settings(
+    seed: u64,
+    [world_size, accumulate]: [u32; 2],
+    overlong: &str,
+    remainder: &str,
+    threads: u32,
+) -> PyResult<core::Settings> {
+    Ok(core::Settings {
+        seed,
+        world_size,
+        accumulate,
+        overlong: choice("overlong", overlong, OVERLONG)?,
+        remainder: choice("remainder", remainder, REMAINDER)?,
+        threads,
+    })
 }
 
 /// 32 hexadecimal digits that tell these lengths from others, whatever integers store them.

@@ -114,6 +114,12 @@ impl PairPlanner {
         self.of.len()
     }
 
+    /// The bounds of the cells, the cheapest first: the first that holds a sample is its own.
+    #[must_use]
+    pub fn cells(&self) -> &[[u32; 2]] {
+        self.cells.bounds()
+    }
+
     /// Plan one epoch. Beside the plan come the two lengths that every batch is padded to; its `padded_length` is the number
     /// of a shape and means nothing outside. `lengths` must be those that the planner was made with.
     ///

@@ -171,7 +171,10 @@ def compare(
         True
     """
     if layouts is None and getattr(lengths, "ndim", 1) == 2:
-        layouts = {f"{k} cells" if k else "one cell": PaddedPairs(max_tokens, cells=k or 1) for k in (0, DEFAULT_CELLS)}
+        layouts = {
+            "one cell": PaddedPairs(max_tokens, cells=1),
+            f"{DEFAULT_CELLS} cells": PaddedPairs(max_tokens, cells=DEFAULT_CELLS),
+        }
     elif layouts is None:
         layouts = {order: Padded(max_tokens, order=order) for order in ("sorted", "shuffled", "bucketed")}
     rows = []

@@ -33,7 +33,7 @@ pub(super) fn fill(out: &mut [u32], mut done: usize, page: &Page<'_>, interrupt:
             // What goes on with a row, or one from its start, until the next starts.
             let entries = 1 + rest.iter().position(|&repeat| repeat == 0).unwrap_or(rest.len());
             if *repeat == 0 {
-                absent = defines.first().is_some_and(|&level| level + 1 < outermost);
+                absent = defines.first().is_some_and(|&level| level < outermost - 1);
                 let room = out.len();
                 *out.get_mut(done).ok_or_else(|| too_many(room))? = if absent { NULL } else { 0 };
                 done += 1;
@@ -210,5 +210,23 @@ mod tests {
                 prop_assert!(done <= out.len());
             }
         }
+    }
+
+    #[test]
+    fn the_greatest_level_of_all_is_an_entry() {
+        // Three rows of one entry each: both levels are a run of three.
+        let page = Page {
+            repetition: &[6, 0],
+            definition: &[6, 255],
+            entries: 3,
+            max_repetition: 2,
+            max_definition: 255,
+            depth: 1,
+            element: 255,
+            outermost: 255,
+        };
+        let mut out = [7; 3];
+        assert_eq!(super::super::fill(&mut out, 0, &page, Interrupt::NEVER), Ok(3));
+        assert_eq!(out, [1; 3]);
     }
 }

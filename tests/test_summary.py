@@ -47,6 +47,15 @@ def test_sorted_batches_are_the_same_every_epoch() -> None:
     assert mixing.step_spread > 2
 
 
+def test_a_next_epoch_that_cannot_be_planned_meets_nobody_again() -> None:
+    # Two batches where the short sample comes first; else it is dropped, and one sample is left for two ranks.
+    planner = lw.Planner([40, 1], lw.Padded(40, boundaries=[40], last_batch="drop"), seed=3, world_size=2)
+    with pytest.raises(lw.LengthwiseError, match="too few samples"):
+        planner.plan(1)
+    summary = planner.plan(0).summary
+    assert (summary.batches, summary.mixing.batchmates_again) == (2, 0)
+
+
 @pytest.mark.parametrize("lengths", [[7], [7] * 50])
 def test_undefined_numbers_are_zero(lengths: list[int]) -> None:
     mixing = lw.Planner(lengths, lw.Padded(14)).plan().summary.mixing

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from lengthwise import _core
+from lengthwise._core import LengthwiseError
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -35,7 +36,7 @@ class Mixing:
             lengths; 0 where it is undefined (all lengths equal, or one step).
         batchmates_again: of all pairs of samples that share a batch, the share that shares one in the next epoch too.
             1 where every epoch has the same batches, about (mean batch size) / (samples of a bucket) where they are
-            fresh, 0 where every batch has one sample.
+            fresh, 0 where every batch has one sample, or the next epoch leaves too few batches to be planned.
     """
 
     neighbour_correlation: float
@@ -203,7 +204,11 @@ def _step_spread(real: npt.NDArray[np.uint64], squares: float, sizes: npt.NDArra
 
 
 def _batchmates_again(plan: Plan) -> float:
-    following = plan.planner.plan((plan.epoch + 1) % 2**63)
+    try:
+        following = plan.planner.plan((plan.epoch + 1) % 2**63)
+    except LengthwiseError:
+        # Dropping short batches may leave too few of them, in one epoch and not in another.
+        return 0.0
     now = (plan.indices, plan.starts, plan.sizes)
     met, pairs = _core.batchmates(
         now, (following.indices, following.starts, following.sizes), len(plan.planner.lengths)

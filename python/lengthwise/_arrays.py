@@ -55,7 +55,7 @@ def as_pairs(lengths: Any, name: str = "lengths") -> Lengths:
 def _checked(array: npt.NDArray[Any], name: str) -> Lengths:
     """Integers of any shape in the type that the core takes."""
     if array.dtype.kind not in "iu":
-        raise LengthwiseError(_not_integers(array, name))
+        raise LengthwiseError(not_integers(array, name))
     _check_range(array, name)
     if array.dtype == np.int32:
         array = array.view(np.uint32) if array.dtype.isnative else array
@@ -77,7 +77,7 @@ def _from_object(lengths: Any, name: str) -> npt.NDArray[Any]:
     return read_lengths(lengths, check="none")
 
 
-def _not_integers(array: npt.NDArray[Any], name: str) -> str:
+def not_integers(array: npt.NDArray[Any], name: str) -> str:
     message = f"{name} must be integers (tokens in each sample), got dtype {array.dtype}"
     if array.dtype.kind == "f":
         odd = ~np.isfinite(array) | (array != np.floor(array))

@@ -18,6 +18,8 @@ from lengthwise.progress import Progress, reporter
 from lengthwise.sources.base import reading
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     import numpy.typing as npt
 
 PERCENTILES: Final = (0, 10, 25, 50, 75, 90, 95, 99, 100)
@@ -60,7 +62,7 @@ class Histogram:
             object.__setattr__(self, name, array)
 
     @classmethod
-    def of(cls, source: Any, column: str | None = None, *, progress: Progress = None) -> Histogram:
+    def of(cls, source: Any, column: str | Sequence[str] | None = None, *, progress: Progress = None) -> Histogram:
         """Count lengths, part by part: memory is bounded by the largest part and the distinct lengths.
 
         Args:
@@ -86,7 +88,7 @@ class Histogram:
         from lengthwise.sources.columns import choose, named
 
         opened = open_source(source)
-        if opened.order is not None:
+        if opened.order is not None or not isinstance(column, str | None):
             return cls._count(read_lengths(opened, column, progress=progress))
         field = choose(opened, "tokens")[0] if column is None else named(opened, column, "tokens")
         report = reporter(progress, opened.rows, opened.where)

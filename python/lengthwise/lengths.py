@@ -6,6 +6,7 @@ tokens), and touches nothing else: memory grows by the result alone. Formats are
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -16,7 +17,7 @@ from lengthwise.progress import Progress, reporter
 from lengthwise.sources import open_source
 from lengthwise.sources.cache import Cache
 from lengthwise.sources.collect import collect, gather
-from lengthwise.sources.columns import Unit, choose, named
+from lengthwise.sources.columns import Unit, choose, listed, named
 from lengthwise.sources.measure import Column, checked
 from lengthwise.sources.suspicion import Check, warn_if_suspicious
 
@@ -195,7 +196,13 @@ def _fields(source: Source, column: str | Sequence[str] | None, unit: Unit) -> t
     if column is None:
         field, reason = choose(source, unit)
         return [field], reason
-    names = [column] if isinstance(column, str) else list(column)
+    names = list(column) if isinstance(column, Iterable) and not isinstance(column, str) else [column]
+    if not all(isinstance(name, str) for name in names):
+        raise LengthwiseError(
+            f"column is {column!r:.60}, but must be a name or several; {source.where} has {listed(source.fields)}"
+        )
+    if len(set(names)) < len(names):
+        raise LengthwiseError(f"column names one twice: {', '.join(names)}")
     if not names:
         raise LengthwiseError("column names no column; pass at least one, or None to let the reader choose")
     if source.once and len(names) > 1:

@@ -148,7 +148,7 @@ def test_a_saved_dataset_with_missing_or_damaged_parts(tmp_path: Path) -> None:
     for text, message in (
         ("[]", "does not hold a JSON object"),
         ("{", "cannot be read"),
-        ("{}", "cannot be read: '_data_files'"),
+        ("{}", "cannot be read: there is no '_data_files'"),
         ('{"_data_files": [{"filename": "../x.arrow"}]}', "outside of its folder"),
     ):
         (folder / "state.json").write_text(text)

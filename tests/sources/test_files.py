@@ -41,6 +41,20 @@ def test_json_lines_of_a_dataset(tmp_path: Path) -> None:
     assert lw.read_lengths(tmp_path / "data.jsonl").tolist() == LENGTHS
 
 
+def test_json_lines_with_columns_of_no_type(tmp_path: Path) -> None:
+    path = tmp_path / "data.jsonl"
+    odd = [[1, "b"], 1 << 70, {"a": [1, {}]}, float("nan"), "text", None]
+    lines = [
+        {"meta": odd[row % 6], "items": odd[0], "big": odd[1], "nan": odd[3], "ids": IDS[row]} for row in range(60)
+    ]
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    assert lw.read_lengths(path).tolist() == LENGTHS[:60]
+    with pytest.raises(lw.LengthwiseError, match=r"column 'meta' of .*data.jsonl holds dict or float or int or list"):
+        lw.read_lengths(path, "meta")
+    with pytest.raises(lw.LengthwiseError, match=r"column 'items' of .*data.jsonl holds mixed list"):
+        lw.read_lengths(path, "items")
+
+
 def test_json_lines_that_are_none(tmp_path: Path) -> None:
     for name, text in {"a": "[1, 2]", "b": '{"x": [1, 2]}\n{"x": [1', "c": "hello", "d": ""}.items():
         path = tmp_path / f"{name}.jsonl"
@@ -147,7 +161,7 @@ def test_globs_lists_and_folders(tmp_path: Path) -> None:
     with pytest.raises(lw.LengthwiseError, match="several splits, test, train"):
         lw.read_lengths(tmp_path)
     (tmp_path / "empty").mkdir()
-    with pytest.raises(lw.LengthwiseError, match="no known format"):
+    with pytest.raises(lw.LengthwiseError, match="holds no file of a known format"):
         lw.read_lengths(tmp_path / "empty")
 
 

@@ -77,7 +77,7 @@ def test_readers_are_read_once_batch_by_batch() -> None:
     reader = pa.RecordBatchReader.from_batches(TABLE.schema, iter(batches))
     assert lw.read_lengths(reader).tolist() == LENGTHS * 3
     with pytest.raises(lw.LengthwiseError, match="only once"):
-        lw.read_lengths(pa.RecordBatchReader.from_batches(TABLE.schema, batches), ["input_ids", "input_ids"])
+        lw.read_lengths(pa.RecordBatchReader.from_batches(TABLE.schema, batches), ["input_ids", "text"])
 
 
 def test_pyarrow_datasets_prune_by_their_filter(tmp_path: Path) -> None:

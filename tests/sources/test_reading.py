@@ -304,6 +304,8 @@ def test_histograms_count_part_by_part(parquet: Path) -> None:
     assert lw.Histogram.of(parquet, progress=lambda done, _: seen.append(done)) == expected
     assert seen == list(range(100, 1_001, 100))
     assert lw.Histogram.of(pa.table({"x": ROWS, "y": ROWS}), "x") == expected
+    sums = [one + two for one, two in zip(LENGTHS, LENGTHS[::-1], strict=True)]
+    assert lw.Histogram.of({"x": ROWS, "y": ROWS[::-1]}, ["x", "y"]) == lw.Histogram.of(sums)
     assert lw.Histogram.of(datasets.Dataset(pa.table({"input_ids": ROWS})).shuffle(seed=0)) == expected
     with pytest.raises(lw.LengthwiseError, match=r"row 1 of pyarrow.Table is null in 'input_ids'"):
         lw.Histogram.of(pa.table({"input_ids": [[1], None]}))

@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any, Final, cast
 
 from lengthwise._core import LengthwiseError
 from lengthwise.sources.base import Source
-from lengthwise.sources.files import paths
+from lengthwise.sources.folders import described
+from lengthwise.sources.paths import paths
 
 if TYPE_CHECKING:
     from lengthwise.sources.base import Format
@@ -65,9 +66,10 @@ def open_source(source: Any) -> Source:
         if opened is not None:
             return opened
     else:
+        folder = named.folder
+        what = f"holds no file of a known format ({described(folder)})" if folder else "is of no known format"
         raise LengthwiseError(
-            f"{named.where} is of no known format; save it as Parquet, Arrow, JSON lines (.jsonl), or save its lengths "
-            f"with numpy.save"
+            f"{named.where} {what}; save it as Parquet, Arrow, JSON lines (.jsonl), or save its lengths with numpy.save"
         )
     raise LengthwiseError(
         f"lengths cannot be read from {type(source).__module__}.{type(source).__name__}; pass a dataset, a path, "

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
 Kind = Literal["integer", "list", "bytes", "other"]
+Holds = Literal["tokens", "text", "records"]
 
 
 class Field(NamedTuple):
@@ -28,12 +29,14 @@ class Field(NamedTuple):
         kind: "integer" (stored lengths), "list" (lengths are its offsets), "bytes" (strings) or "other".
         stored: the type as the format has it; `type` is that in words, made when it is asked for.
         inner: whether it is inside of a list, so that a row has several, which are added up.
+        holds: what its lists are of: text may be tokens by name, records (messages, say) are none.
     """
 
     path: str
     kind: Kind
     stored: object
     inner: bool = False
+    holds: Holds = "tokens"
 
     @property
     def type(self) -> str:
@@ -112,7 +115,10 @@ def described(error: Exception, where: str, advice: str) -> LengthwiseError:
     if isinstance(error, PermissionError):
         return LengthwiseError(f"{where} cannot be read: permission denied; check its owner and mode")
     if isinstance(error, ImportError):
-        return LengthwiseError(f"{where} cannot be read: {error}; pip install {error.name or 'it'}")
+        # fsspec says in words what to install, and raises that from the import that failed.
+        name = error.name or getattr(error.__cause__, "name", None) or "it"
+        return LengthwiseError(f"{where} cannot be read: {error}; pip install {name}")
     # What a damaged file makes a library raise is anybody's guess.
-    reason = str(error).strip().split("\n", 1)[0] or type(error).__name__
+    said = f"there is no {error}" if isinstance(error, KeyError) else getattr(error, "strerror", None) or str(error)
+    reason = said.strip().split("\n", 1)[0] or type(error).__name__
     return LengthwiseError(f"{where} cannot be read: {reason}; {advice}")

@@ -51,6 +51,8 @@ class Cache:
             raise LengthwiseError(
                 f"{source.where} cannot be cached, as nothing tells when it changes; save the lengths with numpy.save"
             )
+        if where is not True and not isinstance(where, (str, os.PathLike)):
+            raise LengthwiseError(f"cache is {where!r}, but must be True, False or a folder")
         beside = source.folder()
         if where is True and beside is None:
             raise LengthwiseError(f"{source.where} is not in a local folder; pass cache= a folder to keep lengths in")

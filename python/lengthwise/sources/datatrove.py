@@ -12,6 +12,7 @@ import numpy as np
 from lengthwise._core import LengthwiseError
 from lengthwise.sources.base import Field
 from lengthwise.sources.files import FilesSource, Location, Paths
+from lengthwise.sources.folders import files_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -48,9 +49,8 @@ def open(source: Any) -> DatatroveSource | None:  # noqa: A001 - the name of the
     """Open `*.ds.index` files, the ones beside `*.ds` files, or a folder of them."""
     if not isinstance(source, Paths):
         return None
-    if source.folder:
-        items = source.folder.files(f"*{SUFFIX}")
-        return DatatroveSource(source.where, items) if items else None
+    if items := files_of(source, "datatrove"):
+        return DatatroveSource(source.where, items)
     if source.ending(SUFFIX):
         return DatatroveSource(source.where, source.items)
     if source.ending(".ds"):

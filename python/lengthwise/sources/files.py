@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 from contextlib import suppress
-from fnmatch import fnmatch
 from functools import cached_property
 from pathlib import Path, PurePath, PurePosixPath
 from typing import TYPE_CHECKING, Any
@@ -17,11 +16,12 @@ from lengthwise._core import LengthwiseError
 from lengthwise.sources.base import Source, reading
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
-GLOB = frozenset("*?[")
 #: Bytes at the start of a file that are looked at.
 HEAD = 64
+HIDDEN = "._"
+LFS = b"version https://git-lfs"
 EMPTY = "is empty (0 bytes); write it again"
 
 
@@ -81,20 +81,18 @@ class Location:
         head, _, _ = self.path.rpartition("/")
         return Location(f"{head}/{name}" if "/" in self.path else name, self.system)
 
-    def files(self, *patterns: str) -> list[Location]:
-        """Return the files below this folder whose names match, by path; hidden and underscored ones are left out."""
-        paths: list[PurePath]
-        if self.system is not None:
-            paths = [PurePosixPath(path) for path in self.system.find(self.path)]
-        else:
-            paths = [path for path in Path(self.path).rglob("*") if path.is_file()]
-        root = (PurePosixPath if self.system else Path)(self.path)
-        kept = []
-        for path in sorted(paths):
-            parts = path.parts[len(root.parts) :]
-            if any(fnmatch(path.name, pattern) for pattern in patterns) and not any(p[0] in "._" for p in parts):
-                kept.append(Location(str(path), self.system))
-        return kept
+    @cached_property
+    def below(self) -> list[Location]:
+        """The files below this folder, by path; hidden and underscored ones, and what is in such folders, left out."""
+        with reading(str(self), "check the folder"):
+            found = _walk(self.path) if self.system is None else self.system.find(self.path)
+            paths = sorted((Path if self.system is None else PurePosixPath)(path) for path in found)
+        depth = len(PurePath(self.path).parts)
+        return [
+            Location(str(path), self.system)
+            for path in paths
+            if not any(part[0] in HIDDEN for part in path.parts[depth:])
+        ]
 
     @cached_property
     def head(self) -> bytes:
@@ -107,6 +105,8 @@ class Location:
                     start = file.read(HEAD)
         if not start:
             raise LengthwiseError(f"{self} {EMPTY}")
+        if start.startswith(LFS):
+            raise LengthwiseError(f"{self} is a pointer of Git LFS; fetch what it points to with git lfs pull")
         return start
 
     def bytes(self) -> bytes:
@@ -168,7 +168,7 @@ class Paths:
 
     def ending(self, *suffixes: str) -> bool:
         """Whether the first item is a file whose name ends in one of `suffixes`."""
-        return self.items[0].name.endswith(suffixes) and self.items[0].is_file()
+        return self.items[0].name.lower().endswith(suffixes) and self.items[0].is_file()
 
 
 class FilesSource(Source):
@@ -191,67 +191,18 @@ def ends_and_middle(count: int) -> list[int]:
     return sorted({0, count // 2, count - 1}) if count else []
 
 
-def paths(source: Any) -> Paths | None:
-    """Return the paths that `source` names: one, a glob, or a list of them; None where it is something else.
-
-    Raises:
-        LengthwiseError: a path does not exist, or a glob matches nothing.
-    """
-    if isinstance(source, (list, tuple)) and source and all(isinstance(item, (str, os.PathLike)) for item in source):
-        if isinstance(source[0], str) and not _exists(source[0]):
-            return None
-        items = [item for each in source for item in _expand(each)]
-        return Paths(f"{items[0]} and {len(items) - 1} more files" if len(items) > 1 else str(items[0]), items)
-    if isinstance(source, (str, os.PathLike)):
-        items = _expand(source)
-        return Paths(os.fspath(source) if len(items) > 1 else str(items[0]), items)
-    return None
+def _walk(folder: str) -> Iterator[str]:
+    """Yield the files below a local folder, links to others followed; a link to where it is would never end."""
+    for at, names, files in os.walk(folder, onerror=_raise, followlinks=True):
+        here = Path(at).resolve()
+        names[:] = [
+            name for name in names if name[0] not in HIDDEN and not here.is_relative_to((here / name).resolve())
+        ]
+        for path in (os.path.join(at, name) for name in files):  # noqa: PTH118 - a quarter of the time
+            # A link to nothing is data that is missing; pipes and sockets are no data.
+            if os.path.isfile(path) or os.path.islink(path):  # noqa: PTH113, PTH114 - likewise
+                yield path
 
 
-def _expand(source: Any) -> list[Location]:
-    where = os.fspath(source)
-    if not isinstance(where, str):
-        raise LengthwiseError(f"the path {where!r} must be text")
-    system = None
-    if "://" in where:
-        system, path = _url(where)
-    else:
-        path = str(Path(where).expanduser())
-    location = Location(path, system)
-    if GLOB.intersection(path) and not location.exists():
-        matches = _glob(path) if system is None else sorted(system.glob(path))
-        if not matches:
-            raise LengthwiseError(f"{where} matches no file; check the pattern")
-        return [Location(match, system) for match in matches]
-    if location.exists():
-        return [location]
-    return [_without_suffix(location)]
-
-
-def _without_suffix(location: Location) -> Location:
-    # Megatron names a dataset by the path without the .bin and .idx of its two files.
-    index = Location(location.path + ".idx", location.system)
-    if index.is_file():
-        return index
-    raise LengthwiseError(f"{location} does not exist; check the path")
-
-
-def _glob(pattern: str) -> list[str]:
-    from glob import glob
-
-    return sorted(glob(pattern, recursive=True))  # noqa: PTH207 - pathlib cannot glob an absolute pattern
-
-
-def _exists(path: str) -> bool:
-    return "://" in path or bool(GLOB.intersection(path)) or Path(path).expanduser().exists()
-
-
-def _url(url: str) -> tuple[Any, str]:
-    with reading(url, "check the URL"):
-        from fsspec.core import url_to_fs
-
-        system, path = url_to_fs(url)
-        # What it has listed before may be out of date.
-        system.invalidate_cache()
-    protocols = (system.protocol,) if isinstance(system.protocol, str) else system.protocol
-    return (None, path) if "file" in protocols else (system, path)
+def _raise(error: OSError) -> None:
+    raise error

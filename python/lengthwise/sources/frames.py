@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from lengthwise._core import LengthwiseError
 from lengthwise.sources.arrow import ArrowSource
 from lengthwise.sources.base import Field, Source, reading
 from lengthwise.sources.schema import schema_fields, top_level
@@ -56,15 +57,19 @@ def open(source: Any) -> Source | None:  # noqa: A001 - the name of the format's
     if (library, kind) == ("polars", "LazyFrame"):
         with reading(where, ADVICE):
             empty = source.limit(0).collect().to_arrow()
-        return QuerySource(where, empty, lambda name: source.select(name).collect(engine="streaming").to_arrow())
-    if (library, kind) == ("duckdb", "DuckDBPyRelation") or library == "_duckdb":
+        return QuerySource(where, empty, lambda name: _of_polars(source, name))
+    if kind == "DuckDBPyConnection":
+        raise LengthwiseError(f"{where} is a connection; pass what its sql(query) or table(name) returns")
+    if kind == "DuckDBPyRelation":
         with reading(where, ADVICE):
             import pyarrow as pa
 
             empty = pa.table(source.limit(0))
         return QuerySource(where, empty, lambda name: source.project('"' + name.replace('"', '""') + '"'))
     if library == "pandas" and kind in {"DataFrame", "Series"}:
-        columns = {str(name): source[name] for name in source} if kind == "DataFrame" else {"": source}
+        columns = {"": source} if kind == "Series" else {str(name): series for name, series in source.items()}
+        if kind == "DataFrame" and len(columns) < source.shape[1]:
+            raise LengthwiseError(f"{where} has several columns of one name among {list(columns)}; rename them")
         with reading(where, "check its columns"):
             return PandasSource(where, {name: _pandas_column(series) for name, series in columns.items()})
     return None
@@ -94,6 +99,13 @@ class PandasSource(SequenceSource):
             yield from super().read(field, skip)
         else:
             yield from ArrowSource(self.where, pa.table(self.arrow)).read(field, skip)
+
+
+def _of_polars(frame: Any, name: str) -> Any:
+    import polars.selectors as cs
+
+    # By that name alone: as text, "^a.*$" and "*" are several columns.
+    return frame.select(cs.by_name(name)).collect(engine="streaming").to_arrow()
 
 
 def _pandas_column(series: Any) -> Any:

@@ -21,7 +21,7 @@ from lengthwise.sources.files import Location, Paths
 from lengthwise.sources.ipc import IpcSource
 from lengthwise.sources.measure import as_numpy, whole
 from lengthwise.sources.nested import nested
-from lengthwise.sources.schema import schema_fields
+from lengthwise.sources.schema import schema_fields, top_level
 from lengthwise.sources.sequences import SequenceSource
 
 if TYPE_CHECKING:
@@ -74,7 +74,8 @@ class IterableSource(Source):
 
     def read(self, field: Field, skip: int = 0) -> Iterator[Any]:
         """Yield the column of each batch; a length pass over the whole stream."""
-        top = next(found.path for found in self.fields if f"{field.path}.".startswith(f"{found.path}."))
+        schema = self.dataset.features.arrow_schema if self.typed else None
+        top = schema.names[top_level(schema, field.path)] if schema else field.path
         with reading(self.where, "check that every row has the column"):
             dataset = self.dataset.select_columns([top]).with_format("arrow" if self.typed else None)
             for batch in dataset.skip(skip * BATCH).iter(BATCH):
@@ -113,7 +114,8 @@ def _open_live(source: Any) -> Source | None:
         splits = list(source)
         if len(splits) == 1:
             return _open_live(source[splits[0]])
-        raise LengthwiseError(f"{type(source).__name__} holds the splits {splits}; pass one: dataset[{splits[0]!r}]")
+        one = f"; pass one: dataset[{splits[0]!r}]" if splits else ""
+        raise LengthwiseError(f"{type(source).__name__} holds the splits {splits}{one}")
     return None
 
 

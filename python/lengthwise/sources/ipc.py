@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from lengthwise._core import LengthwiseError
 from lengthwise.sources.base import Field, reading
 from lengthwise.sources.files import FilesSource, Location, Paths, ends_and_middle
+from lengthwise.sources.folders import files_of
 from lengthwise.sources.nested import nested
 from lengthwise.sources.schema import require, schema_fields, top_level
 
@@ -66,9 +67,8 @@ def open(source: Any) -> IpcSource | None:  # noqa: A001 - the name of the forma
     """Open files that start as Arrow files or streams do, or a folder of *.arrow or *.feather files."""
     if not isinstance(source, Paths):
         return None
-    if source.folder:
-        items = source.folder.files("*.arrow", "*.feather", "*.ipc")
-        return IpcSource(source.where, items) if items else None
+    if items := files_of(source, "Arrow"):
+        return IpcSource(source.where, items)
     if source.starting(FILE_MAGIC, STREAM_MAGIC):
         return IpcSource(source.where, source.items)
     if source.starting(OLD_FEATHER):

@@ -7,9 +7,11 @@ when there is nothing better, with progress, and its result is worth keeping (nu
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from io import IOBase
 from itertools import chain, islice
 from typing import TYPE_CHECKING, Any, Final
 
+from lengthwise._core import LengthwiseError
 from lengthwise.sources.base import Field, Source, reading
 from lengthwise.sources.sequences import SequenceSource
 
@@ -49,10 +51,17 @@ class IterableSource(Source):
 def open(source: Any) -> IterableSource | None:  # noqa: A001 - the name of the format's entry point
     """Open iterables and datasets with `__getitem__` and `__len__`."""
     indexed = hasattr(source, "__getitem__") and hasattr(source, "__len__")
-    if isinstance(source, (str, bytes)) or not (indexed or isinstance(source, Iterable)):
+    if isinstance(source, (str, bytes, type)) or not (indexed or isinstance(source, Iterable)):
         return None
     kind = type(source)
-    return IterableSource(f"{kind.__module__.split('.')[0]}.{kind.__name__}", source)
+    where = f"{kind.__module__.split('.')[0]}.{kind.__name__}"
+    if isinstance(source, (set, frozenset)):
+        raise LengthwiseError(f"{where} keeps no order and nothing twice; pass a list")
+    if isinstance(source, IOBase):
+        raise LengthwiseError(f"{where} is an open file; pass its path")
+    if any(base.__name__ == "DataLoader" and base.__module__.startswith("torch.") for base in kind.__mro__):
+        raise LengthwiseError(f"{where} yields batches, not samples; pass its dataset")
+    return IterableSource(where, source)
 
 
 def _samples(source: Any, skip: int = 0) -> Iterator[Any]:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 from lengthwise._core import LengthwiseError
 from lengthwise.sources.base import Field, reading
 from lengthwise.sources.files import FilesSource, Location, Paths
+from lengthwise.sources.folders import NAMES, files_of
 from lengthwise.sources.nested import nested
 from lengthwise.sources.schema import schema_fields, top_level
 
@@ -20,8 +21,7 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
-ENDINGS: Final = ("", ".gz", ".bz2", ".zst", ".lz4")
-SUFFIXES: Final = tuple(f"{name}{end}" for name in (".jsonl", ".ndjson", ".json") for end in ENDINGS)
+SUFFIXES: Final = (".json", *(name[1:] for name in NAMES["JSON lines"]))
 ADVICE: Final = "write one object a line, all of one shape"
 #: Lines that are looked at to learn the columns.
 LINES: Final = 64
@@ -35,10 +35,15 @@ class JsonLinesSource(FilesSource):
     reads_values = True
 
     def __init__(self, where: str, items: Sequence[Location]) -> None:
+        import pyarrow as pa
+
         self.where = where
         self.items = items
-        self.schema = _schema(items[0])
-        self.fields = schema_fields(self.schema)
+        columns = _columns(items[0])
+        self.schema = pa.schema((name, type_) for name, type_ in columns.items() if isinstance(type_, pa.DataType))
+        # Values of several types are of none; only when they are asked for does that matter.
+        odd = [Field(name, "other", type_) for name, type_ in columns.items() if isinstance(type_, str)]
+        self.fields = [*schema_fields(self.schema), *odd]
 
     def read(self, field: Field, skip: int = 0) -> Iterator[pa.ChunkedArray]:
         """Yield the column of each file, block by block."""
@@ -52,28 +57,25 @@ class JsonLinesSource(FilesSource):
 
 
 def open(source: Any) -> JsonLinesSource | None:  # noqa: A001 - the name of the format's entry point
-    """Open files called *.jsonl, *.ndjson or *.json, compressed or not, or a folder of *.jsonl files."""
+    """Open files called *.jsonl, *.ndjson or *.json, compressed or not, or a folder of them (of *.json, compressed)."""
     if not isinstance(source, Paths):
         return None
-    if source.folder:
-        items = source.folder.files("*.jsonl", "*.jsonl.*", "*.ndjson")
-        return JsonLinesSource(source.where, items) if items else None
+    if items := files_of(source, "JSON lines"):
+        return JsonLinesSource(source.where, items)
     return JsonLinesSource(source.where, source.items) if source.ending(*SUFFIXES) else None
 
 
 def _stream(item: Location) -> Any:
     import pyarrow as pa
 
-    suffix = item.name.rsplit(".", 1)[-1]
+    suffix = item.name.lower().rsplit(".", 1)[-1]
     compression = {"gz": "gzip", "bz2": "bz2", "zst": "zstd", "lz4": "lz4"}.get(suffix)
     file = item.open()
     return pa.CompressedInputStream(file, compression) if compression else file
 
 
-def _schema(item: Location) -> pa.Schema:
-    """Return the Arrow type of each key, from the first lines of a file."""
-    import pyarrow as pa
-
+def _columns(item: Location) -> dict[str, pa.DataType | str]:
+    """Return the Arrow type of each key, from the first lines of a file; in words where it has none."""
     with reading(str(item), ADVICE):
         start = _stream(item).read(BLOCK)
         lines = [line for line in start.split(b"\n") if line.strip()]
@@ -83,19 +85,20 @@ def _schema(item: Location) -> pa.Schema:
         if not rows or not all(isinstance(row, dict) for row in rows):
             raise LengthwiseError(f"{item} does not hold one JSON object a line; {ADVICE}")
         columns = {key: [row.get(key) for row in rows] for row in rows for key in row}
-        types = {key: _without_null(pa.array(values).type) for key, values in columns.items() if _plain(values)}
-        return pa.schema(types.items())
+        return {key: _type(values) for key, values in columns.items()}
 
 
-def _plain(values: list[Any]) -> bool:
-    kinds = {type(value) for value in values if value is not None}
-    return len(kinds) <= 1
-
-
-def _without_null(type_: pa.DataType) -> pa.DataType:
-    # Lists that are empty in all of the first lines say nothing of their values; tokens are integers.
+def _type(values: list[Any]) -> pa.DataType | str:
     import pyarrow as pa
 
+    kinds = sorted({type(value).__name__ for value in values if value is not None})
+    if len(kinds) > 1:
+        return " or ".join(kinds)
+    try:
+        type_ = pa.array(values).type
+    except (pa.ArrowException, OverflowError):
+        return f"mixed {kinds[0]}"
+    # Lists that are empty in all of the first lines say nothing of their values; tokens are integers.
     if pa.types.is_list(type_) and pa.types.is_null(type_.value_type):
         return pa.list_(pa.int64())
     return type_

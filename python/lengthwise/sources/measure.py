@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 
-from lengthwise._arrays import MAX_LENGTH
+from lengthwise._arrays import MAX_LENGTH, not_integers
 from lengthwise._core import LengthwiseError, fill_from_lengths, fill_from_lists, unset_bits
 from lengthwise.sources.base import described
 from lengthwise.sources.schema import INTEGERS, is_any, is_list
@@ -83,11 +83,13 @@ def whole(column: pa.ChunkedArray) -> pa.Array:
 
 def checked(values: npt.NDArray[Any], where: str, start: int) -> npt.NDArray[Any]:
     """Return the values, which must be lengths; `start` is the row of the first."""
-    if values.ndim != 1 or values.dtype.kind not in "iu":
+    if values.ndim != 1:
         raise LengthwiseError(
             f"{where} must be one-dimensional integers, got shape {values.shape} of {values.dtype}; samples padded to "
             f"one length do not tell theirs, but attention_mask.sum(1) does"
         )
+    if values.dtype.kind not in "iu":
+        raise LengthwiseError(not_integers(values, where))
     if values.size == 0:
         return values
     # Seen as unsigned, negative numbers are the largest of all: one pass finds both kinds of wrong ones.

@@ -8,12 +8,12 @@ Source: https://parquet.apache.org/docs/file-format/
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING, Any, Final
 
 from lengthwise._core import LengthwiseError
 from lengthwise.sources.base import Field, reading
 from lengthwise.sources.files import FilesSource, Location, Paths, ends_and_middle
+from lengthwise.sources.folders import files_of
 from lengthwise.sources.parquet_file import ParquetFile
 from lengthwise.sources.schema import require, schema_fields
 
@@ -83,10 +83,8 @@ def open(source: Any) -> ParquetSource | None:  # noqa: A001 - the name of the f
     """Open Parquet files, or a folder of them in the order of their names."""
     if not isinstance(source, Paths):
         return None
-    if source.folder:
-        items = source.folder.files("*.parquet", "*.pq")
-        _refuse_splits(source.where, items)
-        return ParquetSource(source.where, items) if items else None
+    if items := files_of(source, "Parquet"):
+        return ParquetSource(source.where, items)
     if source.starting(MAGIC) or source.ending(".parquet", ".pq"):
         for item in source.items:
             start = item.head
@@ -96,11 +94,3 @@ def open(source: Any) -> ParquetSource | None:  # noqa: A001 - the name of the f
                 raise LengthwiseError(f"{item} is not a Parquet file, whatever its name says; check how it was written")
         return ParquetSource(source.where, source.items)
     return None
-
-
-def _refuse_splits(where: str, items: Sequence[Location]) -> None:
-    """Refuse a folder in which names say that the files are of several splits, as downloads from the Hub do."""
-    matches = [re.match(r"(.+?)-\d+-of-\d+", item.name) for item in items]
-    splits = sorted({match.group(1) for match in matches if match})
-    if len(splits) > 1:
-        raise LengthwiseError(f"{where} holds files of several splits, {', '.join(splits)}; pass {splits[0]}-*.parquet")

@@ -6,7 +6,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from lengthwise._core import LengthwiseError
-from lengthwise.sources.base import Field, Kind
+from lengthwise.sources.base import Field, Holds, Kind
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -41,8 +41,12 @@ def walk(schema: pa.Schema) -> Iterator[Node]:
     """Yield the columns of a schema, and the fields inside structs and lists after the column they are in."""
     leaf = 0
     for column in schema:
-        yield from _walk(Node(column.name, column.type, leaf, 0), MAX_DEPTH)
+        yield from _walk_column(column, leaf)
         leaf += leaves(column.type)
+
+
+def _walk_column(column: pa.Field, leaf: int) -> Iterator[Node]:
+    return _walk(Node(column.name, column.type, leaf, 0), MAX_DEPTH)
 
 
 def _walk(node: Node, depth: int) -> Iterator[Node]:
@@ -74,7 +78,18 @@ def leaves(type_: pa.DataType) -> int:
 
 def schema_fields(schema: pa.Schema) -> list[Field]:
     """Return what could give lengths."""
-    return [Field(node.path, kind_of(node.type), node.type, node.around > 0) for node in walk(schema)]
+    return [Field(path, kind_of(type_), type_, around > 0, _holds(type_)) for path, type_, _, around in walk(schema)]
+
+
+def _holds(type_: pa.DataType) -> Holds:
+    """Return what the lists of a column are of."""
+    kinds = _kinds()
+    if kinds.get(type_.id) != "list":
+        return "tokens"
+    while kinds.get(type_.id) == "list" and not is_any(type_, "na"):
+        type_ = type_.value_type
+    kind = kinds.get(type_.id)
+    return "text" if kind == "bytes" else "records" if kind is None and is_any(type_, "struct", "map") else "tokens"
 
 
 def require(schema: pa.Schema, field: Field, where: object) -> None:
@@ -141,7 +156,8 @@ def top_level(schema: pa.Schema, path: str) -> int:
     names = schema.names
     if path in names:
         return int(names.index(path))
-    for index, name in enumerate(names):
-        if path.startswith(f"{name}."):
+    # Names may have dots as well: it is in the column that leads on.
+    for index, column in enumerate(schema):
+        if path.startswith(f"{column.name}.") and any(node.path == path for node in _walk_column(column, 0)):
             return index
     raise LengthwiseError(f"there is no column {path!r}")

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
 from lengthwise._core import LengthwiseError
-from lengthwise.sources.base import Field, Kind, Source, reading
+from lengthwise.sources.base import Field, Holds, Kind, Source, reading
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -32,7 +33,7 @@ class SequenceSource(Source):
     def __init__(self, where: str, columns: Mapping[str, Any]) -> None:
         self.where = where
         self.columns = columns
-        self.fields = [_field(name, columns[name]) for name in columns]
+        self.fields = [_field(where, name, columns[name]) for name in columns]
         # Columns of a batch that hold no value a sample (a scalar, say) are fields of no use.
         sized = {len(columns[field.path]) for field in self.fields if field.kind != "other"}
         if len(sized) > 1:
@@ -55,16 +56,29 @@ def open(source: Any) -> Source | None:  # noqa: A001 - the name of the format's
     """Open arrays, tensors, sequences, and mappings of names to them."""
     where = type(source).__name__
     if isinstance(source, np.ndarray):
-        return SequenceSource(f"numpy.{where}", {"": source})
+        return SequenceSource(f"numpy.{where}", {"": _column(source)})
     if is_tensor(source):
         return SequenceSource(f"torch.{where}", {"": _from_tensor(source)})
     if isinstance(source, Mapping):
-        columns = {str(key): _from_tensor(value) if is_tensor(value) else value for key, value in source.items()}
-        return SequenceSource(where, columns)
+        return SequenceSource(where, {str(key): _column(value) for key, value in source.items()})
     if not isinstance(source, Sequence) or isinstance(source, (str, bytes)):
         return None
     of_mappings = len(source) > 0 and isinstance(source[0], Mapping)
-    return SequenceSource(where, Rows(source) if of_mappings else {"": source})
+    return SequenceSource(where, Rows(source) if of_mappings else {"": _column(source)})
+
+
+def _column(value: Any) -> Any:
+    """Return a column that can be sliced, in which what is masked is None; anything else as it is."""
+    if is_tensor(value):
+        return _from_tensor(value)
+    if isinstance(value, np.ndarray):
+        return value.tolist() if value.ndim and hasattr(value, "mask") else value
+    if isinstance(value, Sequence):
+        try:
+            value[:0]
+        except TypeError:
+            return list(value)
+    return value
 
 
 class Rows(Mapping[str, Any]):
@@ -82,10 +96,10 @@ class Rows(Mapping[str, Any]):
     def _column(self, name: str) -> list[Any]:
         try:
             return [row[name] for row in self.rows]
-        except KeyError:
-            index = next(index for index, row in enumerate(self.rows) if name not in row)
+        except (KeyError, TypeError):
+            wrong = (index for index, row in enumerate(self.rows) if not isinstance(row, Mapping) or name not in row)
             raise LengthwiseError(
-                f"row {index} has no {name!r}, which row 0 has; give every row the same keys"
+                f"row {next(wrong)} has no {name!r}, which row 0 has; give every row the same keys"
             ) from None
 
     def __iter__(self) -> Iterator[str]:
@@ -102,34 +116,39 @@ def is_tensor(value: Any) -> bool:
 
 def _from_tensor(tensor: Any) -> npt.NDArray[Any]:
     """Return the lengths in a tensor: its integers, or those of a nested tensor's samples."""
-    with reading("torch.Tensor", "pass a tensor on the CPU"):
+    with reading("torch.Tensor", "pass a dense tensor of integers"):
         if tensor.is_nested:
             return np.array([len(sample) for sample in tensor.unbind()], np.uint32)
         return tensor.detach().cpu().numpy()  # type: ignore[no-any-return]
 
 
-def _field(name: str, column: Any) -> Field:
-    if isinstance(column, np.ndarray) and column.ndim == 0:
-        if not name:
-            raise LengthwiseError(
-                f"lengths must be one-dimensional, got the single value {column}; pass an array of them"
-            )
-        return Field(name, "other", f"{column.dtype}[]")
-    if isinstance(column, np.ndarray) and column.dtype != object:
-        # Lengths have one dimension; two are samples padded to one length, which is not theirs.
-        kind: Kind = "integer" if (column.dtype.kind in "iu" and column.ndim == 1) or not name else "other"
-        return Field(name, kind, f"{column.dtype}{list(column.shape) if column.ndim != 1 else ''}")
+def _field(where: str, name: str, column: Any) -> Field:
+    if isinstance(column, np.ndarray) and (column.dtype != object or column.ndim == 0):
+        return _array_field(name, column)
     if not isinstance(column, (Sequence, np.ndarray)) or isinstance(column, (str, bytes)):
         return Field(name, "other", type(column).__name__)
     first = next((value for value in column[:BLOCK] if value is not None), 0) if len(column) else 0
-    kind = "integer"
-    if isinstance(first, (str, bytes)):
-        kind = "bytes"
-    elif isinstance(first, Mapping):
-        kind = "other"
-    elif hasattr(first, "__len__"):
-        kind = "list"
-    return Field(name, kind, f"{type(column).__name__} of {type(first).__name__}")
+    shown = f"{where}[0] is {repr(first).partition(chr(10))[0]:.60}"
+    if isinstance(first, os.PathLike):
+        raise LengthwiseError(f"{shown}, a path; pass them as a list")
+    if hasattr(first, "column_names") or hasattr(first, "columns"):
+        raise LengthwiseError(f"{shown}, a dataset of its own; read one by one")
+    stored = f"{type(column).__name__} of {type(first).__name__}"
+    if not hasattr(first, "__len__") or getattr(first, "ndim", None) == 0:
+        return Field(name, "integer", stored)
+    kind: Kind = "bytes" if isinstance(first, (str, bytes)) else "other" if isinstance(first, Mapping) else "list"
+    item = next(iter(first), None) if isinstance(first, (list, tuple)) else None
+    holds: Holds = "records" if isinstance(item, Mapping) else "text" if isinstance(item, (str, bytes)) else "tokens"
+    return Field(name, kind, stored if holds == "tokens" else f"{stored} of {type(item).__name__}", holds=holds)
+
+
+def _array_field(name: str, array: npt.NDArray[Any]) -> Field:
+    if array.ndim == 0 and not name:
+        raise LengthwiseError(f"lengths must be one-dimensional, got the single value {array}; pass an array of them")
+    # Lengths have one dimension; two are samples padded to one length, which is not theirs.
+    kind: Kind = "integer" if (array.dtype.kind in "iu" and array.ndim == 1) or not name else "other"
+    shape = "" if array.ndim == 1 else f"{list(array.shape)}{', padded' if array.ndim else ''}"
+    return Field(name, kind, f"{array.dtype}{shape}")
 
 
 def sizes(samples: Sequence[Any], where: str, start: int = 0) -> Any:
@@ -142,27 +161,29 @@ def sizes(samples: Sequence[Any], where: str, start: int = 0) -> Any:
         pass
     lengths = []
     for index, sample in enumerate(samples, start):
-        if sample is not None and not hasattr(sample, "__len__"):
+        encoded = sample.encode() if isinstance(sample, str) else sample
+        try:
+            lengths.append(None if encoded is None else len(encoded))
+        except TypeError:
             raise LengthwiseError(
                 f"{where}[{index}] is {sample!r:.60}, which has no length, as others have; pass lengths or samples"
-            )
-        encoded = sample.encode() if isinstance(sample, str) else sample
-        lengths.append(None if encoded is None else len(encoded))
+            ) from None
     return _nullable(lengths)
 
 
 def integers(values: Sequence[Any], where: str, start: int = 0) -> Any:
     """Return the values, which must be integers, as an array; null where one is None."""
     kinds = set(map(type, values))
+    if not kinds <= {int, type(None)}:
+        # Scalars of numpy, and tensors that are one.
+        values = [value.item() if getattr(value, "ndim", None) == 0 else value for value in values]
     for index, value in enumerate(values, start):
         if kinds <= {int, type(None)}:
             break
-        if isinstance(value, (bool, np.bool_)) or not isinstance(value, (int, np.integer, type(None))):
+        if isinstance(value, bool) or not isinstance(value, (int, type(None))):
             raise LengthwiseError(f"{where}[{index}] is {value!r:.60}; a length is an integer")
     with reading(where, "lengths fit 64 bits"):
-        if type(None) in kinds:
-            return _nullable(list(values))
-        return np.asarray(values, np.int64)
+        return _nullable(list(values)) if type(None) in kinds else np.asarray(values, np.int64)
 
 
 def _nullable(values: list[int | None]) -> Any:

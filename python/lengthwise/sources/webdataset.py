@@ -21,12 +21,13 @@ from lengthwise._core import LengthwiseError
 from lengthwise.sources.base import Field, Kind, reading
 from lengthwise.sources.columns import INTEGER_NAMES
 from lengthwise.sources.files import FilesSource, Location, Paths
+from lengthwise.sources.folders import NAMES, files_of
 from lengthwise.sources.sequences import integers
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-SUFFIXES: Final = (".tar", ".tar.gz", ".tgz", ".tar.bz2", ".tar.xz")
+SUFFIXES: Final = tuple(name[1:] for name in NAMES["WebDataset"])
 ADVICE: Final = "it may be truncated or damaged: write it again"
 #: What the format's own writer stores as a number in text, and what lengths are called.
 NUMBERS: Final = frozenset(("cls", "cls2", "class", "count", "index", "inx", "id", *INTEGER_NAMES))
@@ -95,12 +96,11 @@ def open(source: Any) -> ShardsSource | IndexSource | None:  # noqa: A001 - the 
     """Open tar archives, a folder of them in the order of their names, or an index of one."""
     if not isinstance(source, Paths):
         return None
-    if source.folder:
-        items = source.folder.files(*(f"*{suffix}" for suffix in SUFFIXES))
+    if items := files_of(source, "WebDataset"):
         series = sorted({re.split(r"\d*\.(?:tar|tgz)", item.name)[0] for item in items})
         if len(series) > 1:
             raise LengthwiseError(f"{source.where} holds shards of {', '.join(series)}; pass {series[0]}*.tar")
-        return ShardsSource(source.where, items) if items else None
+        return ShardsSource(source.where, items)
     if source.ending(*SUFFIXES):
         return ShardsSource(source.where, source.items)
     return IndexSource(source.items[0]) if len(source.items) == 1 and source.starting(INDEX) else None
@@ -122,7 +122,7 @@ class _File:
 
 def _files(item: Location) -> Iterator[tuple[int, str, _File]]:
     """Yield the files of a shard: the number of the sample, the extension and the file."""
-    plain = item.name.endswith(".tar")
+    plain = item.name.lower().endswith(".tar")
     with reading(str(item), ADVICE), tarfile.open(fileobj=item.open(), mode="r:" if plain else "r|*") as archive:
         number, last = -1, None
         while (member := archive.next()) is not None:

@@ -53,7 +53,7 @@ def files_of(source: Paths, kind: str) -> list[Location]:
             f"{source.where} holds files of several formats, {' and '.join([kind, *others])}; pass those of one, as in "
             f"{source.where}/{NAMES[kind][0]}"
         )
-    _refuse_splits(source.where, [item.path[len(source.folder.path) :].strip("/") for item in items])
+    _refuse_splits(source.where, NAMES[kind][0], [item.path[len(source.folder.path) :].strip("/") for item in items])
     return items
 
 
@@ -68,7 +68,7 @@ def _matches(item: Location, kind: str) -> bool:
     return any(fnmatch(item.name.lower(), pattern) for pattern in NAMES[kind])
 
 
-def _refuse_splits(where: str, names: Sequence[str]) -> None:
+def _refuse_splits(where: str, pattern: str, names: Sequence[str]) -> None:
     """Refuse files whose paths say that they are of several splits."""
     for find in (_numbered, _words):
         # Each split, and a part of a path that tells it from others.
@@ -77,7 +77,7 @@ def _refuse_splits(where: str, names: Sequence[str]) -> None:
             named = sorted(splits)
             raise LengthwiseError(
                 f"{where} holds files of several splits, {', '.join(named)}; pass {where}/{splits[named[0]]}, or "
-                f"{where}/**/* for all"
+                f"{where}/**/{pattern} for all"
             )
 
 

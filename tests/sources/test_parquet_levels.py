@@ -128,10 +128,10 @@ def test_the_cheapest_column_of_the_same_lengths_is_read(tmp_path: Path, monkeyp
     read: list[int] = []
     original = read_chunk
 
-    def spy(file: Any, chunk: Any, *, first_page: bool = False) -> npt.NDArray[np.uint32]:
-        if not first_page:
+    def spy(file: Any, chunk: Any, *, enough: int | None = None) -> npt.NDArray[np.uint32]:
+        if enough is None:
             read.append(chunk.size)
-        return original(file, chunk, first_page=first_page)
+        return original(file, chunk, enough=enough)
 
     monkeypatch.setattr(parquet_file, "read_chunk", spy)
     mask = [[1] * len(row) for row in ROWS]

@@ -46,11 +46,10 @@ def _below(column: pa.ChunkedArray, rest: str) -> pa.ChunkedArray:
         with suppress(pa.ArrowInvalid):  # what does not fit is no length, and refused with its row where it is measured
             sums = sums.cast(pa.uint32())
         return sums
-    # Names may have dots as well: take the one that leads on.
-    names = [child.name for child in column.type] if pa.types.is_struct(column.type) else []
-    step = next((name for name in names if f"{rest}.".startswith(f"{name}.")), None)
-    if step is None:
+    if not is_any(column.type, "struct"):
         raise LengthwiseError(f"there is no field {rest!r} in {column.type}")
+    fields = pa.schema(list(column.type))
+    step = fields.names[top_level(fields, rest)]
     return _below(pc.struct_field(column, [step]), rest[len(step) + 1 :])
 
 
@@ -79,7 +78,8 @@ def _sums(array: pa.Array, rest: str) -> pa.Array:
         bounds = np.concatenate([[0], np.cumsum(sizes, dtype=np.int64)])
         values = array.flatten()
     if is_list(type_.value_type):
-        rest = rest[len(type_.value_field.name) + 1 :]
+        # The name of what is in a list of lists may be another here: see `top_level`.
+        rest = rest.partition(".")[2]
     lengths, _ = _measured(_below(pa.chunked_array([values]), rest))
     before = np.concatenate([[0], np.cumsum(lengths, dtype=np.int64)])
     is_null = np.zeros(len(array), bool)

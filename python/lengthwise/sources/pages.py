@@ -71,13 +71,13 @@ class Chunk:
     levels: Levels
 
 
-def read_chunk(file: Any, chunk: Chunk, *, first_page: bool = False) -> npt.NDArray[np.uint32]:
+def read_chunk(file: Any, chunk: Chunk, *, enough: int | None = None) -> npt.NDArray[np.uint32]:
     """Return the length of each list in a chunk, NULL for null rows.
 
     Args:
         file: the open pyarrow file.
         chunk: where the column is.
-        first_page: whether to stop after one page, and return the rows that end in it.
+        enough: rows after which to stop, at the end of a page; None for all.
 
     Raises:
         UnusualPageError: a full reader is needed.
@@ -105,8 +105,9 @@ def read_chunk(file: Any, chunk: Chunk, *, first_page: bool = False) -> npt.NDAr
             # The caller knows the file, and names it.
             raise ValueError(str(error)) from error
         entries += count
-        if first_page:
-            return out[: max(0, done - 1)]
+        if enough is not None and enough < done < chunk.rows:
+            # The last of them may go on in the next page.
+            return out[: done - 1]
     if done != chunk.rows:
         raise ValueError(f"a row group of {chunk.rows} rows holds {done}")
     return out

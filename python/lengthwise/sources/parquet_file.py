@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
 #: Rows that pyarrow decodes at a time.
 BATCH: Final = 1 << 16
+#: Rows of a row group that are compared before another column is read in place of the one asked for.
+COMPARED: Final = 64
 
 
 class ParquetFile:
@@ -82,14 +84,17 @@ class ParquetFile:
         return best
 
     def _alike(self, path: str, other: str) -> bool:
-        """Whether two columns have the same lengths in the first pages of the first and the last row group."""
+        """Whether two columns have the same lengths at the start of the first and the last row group.
+
+        As many entries are not enough: an empty list and one of one token take one each.
+        """
         with self.item.open(ahead=False) as raw:
             for group in {0, self.groups - 1}:
                 chunks = self.footer.chunk(group, path), self.footer.chunk(group, other)
                 if chunks[0] is None or chunks[1] is None:
                     return False
                 try:
-                    one, two = (read_chunk(raw, chunk, first_page=True) for chunk in chunks if chunk)
+                    one, two = (read_chunk(raw, chunk, enough=COMPARED) for chunk in chunks if chunk)
                 except UnusualPageError:
                     return False
                 both = min(len(one), len(two))

@@ -156,8 +156,9 @@ def top_level(schema: pa.Schema, path: str) -> int:
     names = schema.names
     if path in names:
         return int(names.index(path))
-    # Names may have dots as well: it is in the column that leads on.
-    for index, column in enumerate(schema):
-        if path.startswith(f"{column.name}.") and any(node.path == path for node in _walk_column(column, 0)):
-            return index
-    raise LengthwiseError(f"there is no column {path!r}")
+    # Names may have dots as well: it is in the column that leads on. Maybe none does: pyarrow calls what is in a list of
+    # lists "item" where it reads some columns of a Parquet file, and as the file does ("element") where it reads all.
+    starts = [index for index, name in enumerate(names) if path.startswith(f"{name}.")]
+    if not starts:
+        raise LengthwiseError(f"there is no column {path!r}")
+    return next((i for i in starts if any(node.path == path for node in _walk_column(schema.field(i), 0))), starts[0])

@@ -156,7 +156,7 @@ def top_level(schema: pa.Schema, path: str) -> int:
     names = schema.names
     if path in names:
         return int(names.index(path))
-    # Names may have dots as well: it is in the column that leads on. Maybe none does: pyarrow calls what is in a list of
+    # Names may have dots as well: it is in the column that leads on. Maybe none does: pyarrow calls what is in lists of
     # lists "item" where it reads some columns of a Parquet file, and as the file does ("element") where it reads all.
     starts = [index for index, name in enumerate(names) if path.startswith(f"{name}.")]
     if not starts:

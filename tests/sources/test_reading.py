@@ -7,6 +7,9 @@ import json
 import pickle
 import subprocess
 import sys
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
 
 import datasets
@@ -227,6 +230,22 @@ def test_an_interrupted_read_goes_on_where_it_ended(parquet: Path, groups: list[
     assert whole.tolist() == [0 if index == 555 else length for index, length in enumerate(LENGTHS)]
     assert len(groups) == 4 + 8
     assert seen[0] == 300
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="has no such locks")
+def test_of_all_ranks_one_reads_and_the_others_wait(parquet: Path, groups: list[int], tmp_path: Path) -> None:
+    start = threading.Barrier(4)
+
+    def rank(_: int) -> list[int]:
+        start.wait()
+        slow = lambda *_: time.sleep(0.01)  # noqa: E731 - a function that others need time beside
+        return list(lw.read_lengths(parquet, nulls="zero", cache=tmp_path / "shared", progress=slow).tolist())
+
+    with ThreadPoolExecutor(4) as ranks:
+        found = list(ranks.map(rank, range(4)))
+    assert found == [[0 if index == 555 else length for index, length in enumerate(LENGTHS)]] * 4
+    assert len(groups) == 10
+    assert {path.suffix for path in (tmp_path / "shared").iterdir()} == {".u32", ".json"}
 
 
 @pytest.mark.parametrize("damage", ["", "{", "[]", '{"version": 1}', None])

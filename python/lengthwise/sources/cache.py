@@ -3,13 +3,16 @@
 Two files: `<key>.u32`, the lengths as little-endian uint32 that every rank maps, and `<key>.json`, which says what they
 are. The key is a hash of the format, the column and the stamp of the data (sizes and times of the files, or the
 fingerprint that the dataset keeps), so changed data has another key. Both are written under another name and renamed,
-the JSON last. While a read is under way, `<key>.part` holds the parts that are done and `<key>.done` a line for each.
+the JSON last. While a read is under way, `<key>.part` holds the parts that are done and `<key>.done` a line for each;
+who reads has a lock on the latter, so that of all ranks that start at once one reads, and the others wait for what it
+keeps. Where there are no such locks (Windows), let one process read first.
 """
 
 from __future__ import annotations
 
 import json
 import os
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from hashlib import blake2b
 from pathlib import Path
@@ -74,8 +77,26 @@ class Cache:
 
     def read(self, source: Source, field: Field, report: Callback) -> Column:
         """Read the column, part by part, from where an interrupted read ended; keep and return it."""
+        with self._locked():
+            # Who had the lock before has kept it.
+            return self.load() or self._read(source, field, report)
+
+    @contextmanager
+    def _locked(self) -> Iterator[None]:
+        """Wait for other processes that read the column, and make others wait."""
+        with ExitStack() as stack:
+            with reading(str(self.folder), ADVICE):
+                self.folder.mkdir(parents=True, exist_ok=True)
+                journal = stack.enter_context(self._path("done").open("ab"))
+                with suppress(ImportError):
+                    from fcntl import LOCK_EX, flock
+
+                    flock(journal, LOCK_EX)
+            yield
+            self._path("done").unlink(missing_ok=True)
+
+    def _read(self, source: Source, field: Field, report: Callback) -> Column:
         with reading(str(self.folder), ADVICE):
-            self.folder.mkdir(parents=True, exist_ok=True)
             done = list(self._resumed())
         start = sum(len(part.values) for part in done)
         with reading(str(self.folder), ADVICE), self._path("part").open("r+b" if done else "wb") as values:
@@ -123,7 +144,6 @@ class Cache:
         unfinished = self.folder / f"{self.key}.json.{os.getpid()}"
         unfinished.write_text(json.dumps(about), encoding="utf-8")
         unfinished.replace(self._path("json"))
-        self._path("done").unlink(missing_ok=True)
 
     def _path(self, suffix: str) -> Path:
         return self.folder / f"{self.key}.{suffix}"

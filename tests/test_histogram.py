@@ -46,6 +46,15 @@ def test_story(story: npt.NDArray[np.uint16]) -> None:
     assert description.ranges[-1][:2] == (4096, 8192)
 
 
+def test_edges() -> None:
+    histogram = lw.Histogram.of([1, 5, 9, 9])
+    assert histogram.describe([0, 5, 10]).ranges == ((0, 5, 1), (5, 10, 3))
+    assert histogram.describe(np.array([5])).ranges == ()
+    for edges, message in (([5, 3], "edges must ascend"), ([0.5, 1], "edges must be integers"), ([-1, 3], "edges")):
+        with pytest.raises(lw.LengthwiseError, match=message):
+            histogram.describe(edges)
+
+
 def test_empty() -> None:
     empty = lw.Histogram.of([])
     assert (empty.samples, empty.tokens, len(empty)) == (0, 0, 0)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -212,6 +213,9 @@ class Histogram:
         Args:
             edges: ascending lengths at which ranges begin and end; powers of two from 256 by default.
 
+        Raises:
+            LengthwiseError: the edges do not ascend, or are no lengths.
+
         Examples:
             >>> import lengthwise as lw
             >>> print(lw.Histogram.of([65, 637, 1035, 1727, 8191]).describe())
@@ -223,7 +227,9 @@ class Histogram:
             [4,096, 8,192)       1   20.0%
         """
         percentiles = {percent: self.percentile(percent) for percent in PERCENTILES} if len(self) else {}
-        bounds = self._edges() if edges is None else [int(edge) for edge in edges]
+        bounds = self._edges() if edges is None else as_lengths(edges, "edges").tolist()
+        if any(low >= high for low, high in pairwise(bounds)):
+            raise LengthwiseError(f"edges must ascend without repeats, got {bounds}")
         below = np.concatenate([[0], np.cumsum(self.counts)]).astype(np.int64)
         at = below[np.searchsorted(self.lengths, bounds)]
         ranges = [

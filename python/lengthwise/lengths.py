@@ -19,7 +19,7 @@ from lengthwise.sources.cache import Cache
 from lengthwise.sources.collect import collect, gather
 from lengthwise.sources.columns import Unit, choose, listed, named
 from lengthwise.sources.measure import Column, checked
-from lengthwise.sources.suspicion import Check, warn_if_suspicious
+from lengthwise.sources.suspicion import Check, seen, warn_if_suspicious
 
 if TYPE_CHECKING:
     import os
@@ -177,8 +177,10 @@ def read_lengths(
             hit = places[index].read(opened, field, report) if places else collect(opened, field, report)
             if opened.rows is None:
                 report(len(hit.values), len(hit.values))
-            warn_if_suspicious(opened, field, hit.values, check if unit == "tokens" else "none")
         found.append(hit)
+    if unit == "tokens" and (not kept or None in kept):
+        for field, values in seen(fields, found, combine):
+            warn_if_suspicious(opened, field, values, check)
     values, null_rows = _resolve(opened, fields, found, combine, nulls)
     info = LengthsInfo(
         opened.where,

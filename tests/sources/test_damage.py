@@ -173,3 +173,9 @@ def test_a_missing_library_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     monkeypatch.setitem(sys.modules, "fsspec.core", None)
     with pytest.raises(lw.LengthwiseError, match="pip install fsspec"):
         lw.read_lengths("memory://x")
+    monkeypatch.undo()
+    # What fsspec raises names the library in words alone.
+    for url, library in (("gs://bucket/x.parquet", "gcsfs"), ("abfs://bucket/x.parquet", "adlfs")):
+        monkeypatch.setitem(sys.modules, library, None)
+        with pytest.raises(lw.LengthwiseError, match=rf"{url} cannot be read: .*; pip install {library}$"):
+            lw.read_lengths(url)

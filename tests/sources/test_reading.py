@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 import datasets
 import numpy as np
+import pandas as pd
+import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -49,6 +51,66 @@ def test_suspicious_lengths_are_said(table: dict[str, Any], message: str) -> Non
         lw.read_lengths(pa.table(table))
     assert caught[0].filename == __file__
     lw.read_lengths(pa.table(table), check="none")
+
+
+def test_lists_that_cannot_be_read_are_not_asked_for(tmp_path: Path) -> None:
+    (tmp_path / "a.jsonl").write_text('{"length": 3, "input_ids": [1]}\n' * 80 + '{"length": 4, "input_ids": 5}\n')
+    for source in (tmp_path / "a.jsonl", {"length": [3] * 80 + [4], "input_ids": [[1, 2, 3]] * 80 + [5]}):
+        assert lw.read_lengths(source)[-2:].tolist() == [3, 4]
+        with pytest.raises(lw.LengthwiseError):
+            lw.read_lengths(source, check="all")
+
+
+def test_parts_are_compared_as_their_sum() -> None:
+    half = [length // 2 for length in LENGTHS]
+    rest = [length - part for length, part in zip(LENGTHS, half, strict=True)]
+    table = {"input_ids": ROWS, "prompt_len": half, "answer_len": rest, "end": [1] * 1_000}
+    assert lw.read_lengths(table, ["prompt_len", "answer_len"]).tolist() == LENGTHS
+    assert lw.read_lengths(table, ["prompt_len", "answer_len"], combine="stack").tolist() == [
+        *map(list, zip(half, rest, strict=True))
+    ]
+    with pytest.warns(lw.LengthwiseWarning, match=r"'prompt_len \+ answer_len \+ end' disagrees .* in 192 of 192 rows"):
+        lw.read_lengths(pa.table(table), ["prompt_len", "answer_len", "end"])
+    with pytest.warns(lw.LengthwiseWarning, match=r"all 1000 lengths in 'end' are 0 or 1"):
+        lw.read_lengths(table, ["prompt_len", "end"], combine="stack")
+
+
+def test_a_stream_that_was_cut_between_batches_is_noticed(tmp_path: Path) -> None:
+    datasets.Dataset(pa.table({"input_ids": ROWS})).save_to_disk(tmp_path / "saved", num_shards=2)
+    first, _ = sorted((tmp_path / "saved").glob("*.arrow"))
+    whole = pa.ipc.open_stream(first).read_all()
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, whole.schema) as stream:
+        stream.write_table(whole, 100)
+        place = sink.tell()
+        stream.write_table(whole, 100)
+    first.write_bytes(sink.getvalue().to_pybytes()[:place])
+    with pytest.warns(
+        lw.LengthwiseWarning, match=rf"{first.name} ends without an end mark; was its writer interrupted"
+    ):
+        assert lw.read_lengths(tmp_path / "saved").tolist() == LENGTHS
+    assert lw.read_lengths(tmp_path / "saved", check="none").tolist() == LENGTHS
+
+
+@pytest.mark.parametrize("kind", ["dict", "rows", "pandas", "pandas of Arrow", "polars", "JSON lines", "live", "Arrow"])
+def test_stored_lengths_are_compared_wherever_lists_are_beside_them(tmp_path: Path, kind: str) -> None:
+    table = {"input_ids": ROWS, "length": [length + 1 for length in LENGTHS]}
+    frame = pd.DataFrame(table)
+    sources: dict[str, Any] = {
+        "dict": table,
+        "rows": [{"input_ids": row, "length": len(row) + 1} for row in ROWS],
+        "pandas": frame,
+        "pandas of Arrow": frame.astype({"input_ids": pd.ArrowDtype(pa.list_(pa.int64()))}),
+        "polars": pl.DataFrame(table),
+        "JSON lines": tmp_path / "a.jsonl",
+        "live": datasets.Dataset.from_dict(table),
+        "Arrow": pa.table(table),
+    }
+    datasets.Dataset.from_dict(table).to_json(tmp_path / "a.jsonl")
+    with pytest.warns(lw.LengthwiseWarning, match=r"'length' disagrees with the sizes of 'input_ids' in (192|1000) of"):
+        lw.read_lengths(sources[kind])
+    with pytest.warns(lw.LengthwiseWarning, match=r"in 1000 of 1000 rows"):
+        lw.read_lengths(sources[kind], check="all")
 
 
 @pytest.mark.parametrize("kind", ["arrow", "parquet", "saved"])

@@ -76,6 +76,10 @@ class Source(ABC):
         """Yield a few small parts with the row at which each starts, at a cost that is small beside any read."""
         return iter(())
 
+    def doubt(self) -> str | None:
+        """Return what about the data itself looks as if some were missing, at no cost to speak of."""
+        return None
+
     def stamp(self) -> str | None:
         """Return what changes whenever the data may have changed, or None where nothing tells."""
         return None

@@ -100,6 +100,13 @@ class PandasSource(SequenceSource):
         else:
             yield from ArrowSource(self.where, pa.table(self.arrow)).read(field, skip)
 
+    def sample(self, field: Field) -> Iterator[tuple[int, Any]]:
+        """Yield rows from the start, the middle and the end."""
+        import pyarrow as pa
+
+        in_python = field.path in self.columns
+        yield from super().sample(field) if in_python else ArrowSource(self.where, pa.table(self.arrow)).sample(field)
+
 
 def _of_polars(frame: Any, name: str) -> Any:
     import polars.selectors as cs

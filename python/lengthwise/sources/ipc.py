@@ -9,6 +9,8 @@ Source: https://arrow.apache.org/docs/format/Columnar.html#serialization-and-int
 
 from __future__ import annotations
 
+from os import SEEK_END
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from lengthwise._core import LengthwiseError
@@ -25,6 +27,7 @@ if TYPE_CHECKING:
 
 FILE_MAGIC = b"ARROW1"
 STREAM_MAGIC = b"\xff\xff\xff\xff"
+STREAM_END = STREAM_MAGIC + b"\x00\x00\x00\x00"
 OLD_FEATHER = b"FEA1"
 #: Rows that are looked at in a file to see whether stored lengths are those of the lists beside them.
 SOME = 256
@@ -51,6 +54,16 @@ class IpcSource(FilesSource):
                 column = nested(_opened(item, field).read_all(), field.path)
             self.counts[index] = len(column)
             yield column
+
+    def doubt(self) -> str | None:
+        """Return which stream lacks an end mark: the format allows that, but so ends what a dying writer leaves."""
+        for item in (item for item in self.items if item.local is not None):
+            with reading(str(item), ADVICE), Path(item.path).open("rb") as file:
+                streams = file.read(len(STREAM_MAGIC)) == STREAM_MAGIC
+                file.seek(-len(STREAM_END), SEEK_END)
+                if streams and file.read() != STREAM_END:
+                    return f"{item.name} ends without an end mark; was its writer interrupted, and are rows missing?"
+        return None
 
     def sample(self, field: Field) -> Iterator[tuple[int, pa.ChunkedArray]]:
         """Yield the start of a few files, as far as it is known at which row they start."""

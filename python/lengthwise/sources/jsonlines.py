@@ -55,6 +55,13 @@ class JsonLinesSource(FilesSource):
                         continue
                     yield nested(table, field.path)
 
+    def sample(self, field: Field) -> Iterator[tuple[int, pa.ChunkedArray]]:
+        """Yield the rows of the first block, which is small beside the pass over all of them."""
+        with reading(str(self.items[0]), ADVICE):
+            table = next(_tables(self.items[0], self.schema.field(top_level(self.schema, field.path))), None)
+            if table is not None:
+                yield 0, nested(table, field.path)
+
 
 def open(source: Any) -> JsonLinesSource | None:  # noqa: A001 - the name of the format's entry point
     """Open files called *.jsonl, *.ndjson or *.json, compressed or not, or a folder of them (of *.json, compressed)."""

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 #: Samples whose lengths are taken between two reports of progress.
 BLOCK: Final = 1 << 16
+#: Samples that are looked at in a place.
+SOME: Final = 64
 
 
 class SequenceSource(Source):
@@ -50,6 +52,12 @@ class SequenceSource(Source):
         for start in range(skip * BLOCK, len(column), BLOCK):
             part = column[start : start + BLOCK]
             yield integers(part, self.where, start) if field.kind == "integer" else sizes(part, self.where, start)
+
+    def sample(self, field: Field) -> Iterator[tuple[int, Any]]:
+        """Yield samples from the start, the middle and the end."""
+        column = self.columns[field.path]
+        for start in sorted({0, max(0, len(column) // 2 - SOME // 2), max(0, len(column) - SOME)}):
+            yield start, sizes(column[start : start + SOME], self.where, start)
 
 
 def open(source: Any) -> Source | None:  # noqa: A001 - the name of the format's entry point

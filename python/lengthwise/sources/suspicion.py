@@ -1,18 +1,20 @@
 """Lengths that are probably not what the user means: a warning that says what was seen.
 
-All lengths equal (samples padded to one length, or the number of a dict's keys), all 0 or 1 (a mask, a flag), or stored
-lengths that disagree with the lists beside them (stored before truncation, or for another tokenizer). Each has trained
-somebody's model on wrong batches without an error.
+All lengths equal (samples padded to one length, or the number of a dict's keys), all 0 or 1 (a mask, a flag), stored
+lengths that disagree with the lists beside them (stored before truncation, or for another tokenizer), a file that ends
+where no writer ends one. Each has trained somebody's model on wrong batches without an error.
 """
 
 from __future__ import annotations
 
 import warnings
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 import numpy as np
 
 from lengthwise._core import LengthwiseError
+from lengthwise.sources.base import Field
 from lengthwise.sources.collect import blocks
 from lengthwise.sources.columns import LIST_NAMES
 
@@ -21,7 +23,8 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
-    from lengthwise.sources.base import Field, Source
+    from lengthwise.sources.base import Kind, Source
+    from lengthwise.sources.measure import Column
 
 Check = Literal["sample", "all", "none"]
 
@@ -33,15 +36,28 @@ class LengthwiseWarning(UserWarning):
     """Something that is probably a mistake, but can be meant."""
 
 
+def seen(fields: list[Field], found: list[Column], combine: str) -> list[tuple[Field, npt.NDArray[Any]]]:
+    """Return what to look at of the columns that were read: of several, what is compared with tokens is their sum."""
+    if len(fields) == 1:
+        return [(fields[0], found[0].values)]
+    if combine == "sum" and len({len(column.values) for column in found}) == 1:
+        kind: Kind = "integer" if any(field.kind == "integer" for field in fields) else "list"
+        total = np.zeros(len(found[0].values), np.int64)
+        for column in found:
+            total += column.values
+        return [(Field(" + ".join(field.path for field in fields), kind, "sum"), total)]
+    return [(field._replace(kind="list"), column.values) for field, column in zip(fields, found, strict=True)]
+
+
 def warn_if_suspicious(source: Source, field: Field, values: npt.NDArray[Any], check: Check) -> None:
     """Warn about lengths, in the order of the stored table, that look wrong."""
     if check == "none":
         return
-    seen = _constant(source, field, values)
-    if seen is None and field.kind == "integer":
-        seen = _disagreement(source, field, values, check)
-    if seen is not None:
-        warnings.warn(LengthwiseWarning(f"{source.where}: {seen}"), stacklevel=3)
+    said = source.doubt() or _constant(source, field, values)
+    if said is None and field.kind == "integer":
+        said = _disagreement(source, field, values, check)
+    if said is not None:
+        warnings.warn(LengthwiseWarning(f"{source.where}: {said}"), stacklevel=3)
 
 
 def _constant(source: Source, field: Field, values: npt.NDArray[Any]) -> str | None:
@@ -96,10 +112,16 @@ def _parts(
 ) -> Iterator[tuple[int, npt.NDArray[Any], npt.NDArray[np.bool_]]]:
     whole = ((None, part) for part in source.read(tokens))
     start = 0
-    for at, part in whole if check == "all" else source.sample(tokens):
+    for at, part in whole if check == "all" else _sample(source, tokens):
         start = start if at is None else at
         for block in blocks(part, source.where, start):
             known = np.ones(len(block.values), bool)
             known[block.nulls] = False
             yield start, block.values, known
             start += len(block.values)
+
+
+def _sample(source: Source, tokens: Field) -> Iterator[tuple[int | None, Any]]:
+    # Lists that cannot be read are not what was asked for.
+    with suppress(LengthwiseError):
+        yield from source.sample(tokens)

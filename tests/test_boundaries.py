@@ -207,6 +207,8 @@ def test_constraints_hold(story: npt.NDArray[np.uint16]) -> None:
         ({"max_ratio": "big"}, "max_ratio is 'big'"),
         ({"min_count": -1}, "min_count is -1"),
         ({"include": [0]}, r"include\[0\] is 0"),
+        ({"include": [512.0]}, r"include\[0\] is 512.0"),
+        ({"include": 512}, "include is 512, but must be a sequence"),
         ({"include": [12], "multiple_of": 8}, "use 16"),
         ({"objective": "least"}, "objective is 'least'"),
         ({"objective": "longest"}, "needs max_tokens"),
@@ -226,6 +228,31 @@ def test_constraints_hold(story: npt.NDArray[np.uint16]) -> None:
 def test_bad_options(story: npt.NDArray[np.uint16], options: dict[str, Any], message: str) -> None:
     with pytest.raises(LengthwiseError, match=message):
         lw.solve_boundaries(story, 6, **options)
+
+
+@pytest.mark.parametrize(
+    ("k", "constraints"),
+    [
+        (60, {"max_ratio": 1.1}),
+        (8, {"min_count": 112_000}),
+        (17, {"min_count": 50_000}),
+        (12, {"min_count": 15_000, "max_ratio": 1.7, "include": np.array([2047])}),
+    ],
+)
+def test_what_one_objective_allows_all_do(story: npt.NDArray[np.uint16], k: int, constraints: dict[str, Any]) -> None:
+    """The objectives about batches are solved on a grid of some lengths, which must not stand in the way."""
+    counted = Histogram.of(story)
+    for objective in ("boundary", "steps", "longest"):
+        options: dict[str, Any] = {} if objective == "boundary" else {"max_tokens": 65_536}
+        solution = lw.solve_boundaries(counted, k, objective=objective, **constraints, **options)
+        bounds = solution.boundaries.astype(np.int64)
+        assert len(bounds) == k
+        assert solution.counts.min() >= constraints.get("min_count", 0)
+        assert (bounds[1:] / bounds[:-1]).max() <= constraints.get("max_ratio", np.inf)
+        assert set(constraints.get("include", ())) <= set(bounds.tolist())
+        if objective == "steps":
+            assert solution.lower_bound is not None
+            assert solution.cost <= solution.lower_bound + k
 
 
 @given(SMALL, st.integers(0, 60))
@@ -249,8 +276,8 @@ def test_auto_by_default(story: npt.NDArray[np.uint16]) -> None:
     assert len(lw.optimal_boundaries(story, lw.Auto(0.5), objective=lambda x: x / 2**20)) > 20
 
 
-@pytest.mark.parametrize("overhead", [-1, float("nan"), float("inf")])
-def test_bad_overheads(overhead: float) -> None:
+@pytest.mark.parametrize("overhead", [-1, float("nan"), float("inf"), "5", [5]])
+def test_bad_overheads(overhead: Any) -> None:
     with pytest.raises(LengthwiseError, match="overhead is"):
         lw.Auto(overhead)
 

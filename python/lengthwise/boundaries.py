@@ -20,7 +20,7 @@ from lengthwise._objective import Limits, Objective
 from lengthwise.histogram import Histogram
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterable
 
     import numpy.typing as npt
 
@@ -54,8 +54,12 @@ class Auto:
     overhead: float | None = None
 
     def __post_init__(self) -> None:
-        if self.overhead is not None and not (math.isfinite(self.overhead) and self.overhead >= 0):
-            raise LengthwiseError(f"overhead is {self.overhead}, but must be at least 0")
+        try:
+            valid = self.overhead is None or (math.isfinite(self.overhead) and self.overhead >= 0)
+        except TypeError:
+            valid = False
+        if not valid:
+            raise LengthwiseError(f"overhead is {self.overhead!r:.60}, but must be a number of at least 0")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -127,7 +131,7 @@ def optimal_boundaries(
     samples_multiple_of: int = 1,
     min_count: int = 0,
     max_ratio: float = math.inf,
-    include: Sequence[int] = (),
+    include: Iterable[int] = (),
 ) -> npt.NDArray[np.uint32]:
     """Return the k bucket boundaries that cost least, exactly.
 
@@ -172,7 +176,7 @@ def solve_boundaries(
     samples_multiple_of: int = 1,
     min_count: int = 0,
     max_ratio: float = math.inf,
-    include: Sequence[int] = (),
+    include: Iterable[int] = (),
 ) -> BoundarySolution:
     """Find the k bucket boundaries that cost least, with their cost and the proof that nothing is cheaper.
 
@@ -188,7 +192,8 @@ def solve_boundaries(
             - "longest": expected padded tokens when batches under `max_tokens` are filled at random from a bucket and
               padded to their longest sample. Exact over a grid of 256 to 1,024 bounds; costs are within about 0.3 % of
               a real plan's.
-            - "steps": batches under `max_tokens` when every batch is padded to its bound.
+            - "steps": batches under `max_tokens` when every batch is padded to its bound. Exact where there are at most
+              1,024 distinct lengths or, without constraints, different batch sizes; else within k batches.
             - a function that takes int64[m], lengths, and returns [m], what one sample padded to each costs:
               `numpy.polynomial.Polynomial([0, a, b])` for attention. It must not fall. Floats are rounded to about
               2**-40 of the largest.
@@ -239,7 +244,7 @@ def solve_boundaries(
 
 def longest_boundaries(
     counted: Histogram,
-    k: int | Literal["auto"],
+    k: int | Literal["auto"] | Auto,
     *,
     max_tokens: int,
     max_samples: int | None,
@@ -250,18 +255,21 @@ def longest_boundaries(
     candidates = candidates_of(counted, multiple_of, ())
     limits = Limits(max_tokens, max_samples, multiple_of, samples_multiple_of)
     ready = Objective.of("longest", candidates, limits)
-    if isinstance(k, str):
-        return candidates.descend(ready.limits, None, ready.price(None))
-    return candidates.descend(ready.limits, k, 0)
+    if isinstance(k, int):
+        return candidates.descend(ready.limits, k, 0)
+    return candidates.descend(ready.limits, None, ready.price(k.overhead if isinstance(k, Auto) else None))
 
 
-def candidates_of(lengths: Any, multiple_of: int, include: Sequence[int]) -> Candidates:
+def candidates_of(lengths: Any, multiple_of: int, include: Iterable[int]) -> Candidates:
     """Where boundaries may lie."""
     if isinstance(lengths, Histogram):
         distinct, counts = lengths.lengths, lengths.counts
     else:
         distinct, counts = histogram(as_lengths(lengths))
-    present = [as_integer(bound, f"include[{index}]", 1, MAX_LENGTH) for index, bound in enumerate(include)]
+    try:
+        present = [as_integer(bound, f"include[{index}]", 1, MAX_LENGTH) for index, bound in enumerate(include)]
+    except TypeError:
+        raise LengthwiseError(f"include is {include!r:.60}, but must be a sequence of bounds") from None
     return Candidates(distinct, counts, multiple_of, present)
 
 

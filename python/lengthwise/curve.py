@@ -15,7 +15,7 @@ from lengthwise._objective import WORTH, Limits, Objective
 from lengthwise.boundaries import Auto, candidates_of, constraints_of, solution_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator
 
     import numpy.typing as npt
     import pyarrow as pa
@@ -137,7 +137,7 @@ def padding_curve(
     samples_multiple_of: int = 1,
     min_count: int = 0,
     max_ratio: float = math.inf,
-    include: Sequence[int] = (),
+    include: Iterable[int] = (),
 ) -> PaddingCurve:
     """Return the optimal boundaries of every number from 1 to `max_buckets` (or to the number of distinct lengths).
 

@@ -44,7 +44,7 @@ pub fn descend(candidates: &Candidates, limits: &Limits, number: Number, interru
     if k * ROOM > GRID {
         return Ok(start);
     }
-    let grid = coarsen(candidates, None, GRID, &free, interrupt)?;
+    let grid = coarsen(candidates, None, GRID, Vec::new(), interrupt)?;
     let nearest = monge::optimal(&grid, None, Number::Exactly(k), &free, interrupt)?;
     let cell = |bound: &u32| grid.bounds().partition_point(|candidate| candidate < bound) + 1;
     let mut ends: Vec<usize> = nearest.bounds.iter().map(cell).collect();

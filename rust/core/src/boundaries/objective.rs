@@ -1,7 +1,8 @@
 //! What boundaries should minimise, and which program does it.
 
-use super::constraints::{Constraints, Windows, explain};
+use super::constraints::{Constraints, Windows};
 use super::grid::{Found, LIMIT, Table};
+use super::search::broken;
 use super::{Candidates, Number, Solution, longest, monge};
 use crate::{Error, Interrupt, Limits, Result};
 
@@ -18,8 +19,8 @@ pub enum Objective<'a> {
     /// One sample padded to candidate j costs the j-th of these; they must not fall. Exact, with a proof.
     Costs(&'a [u64]),
     /// Batches under these limits, when every batch is padded to its bound and all but the last of a bucket are full.
-    /// Exact where the candidates, or the different batch sizes among them, are at most [`LIMIT`]; with a proof of how
-    /// near, by batches that need not be whole.
+    /// Exact where the candidates, or without constraints the different batch sizes among them, are at most [`LIMIT`]; with
+    /// a proof of how near, by batches that need not be whole: always within as many batches as there are boundaries.
     Batches(&'a Limits),
     /// Expected padded tokens under these limits, when every batch is filled at random from its bucket and padded to its
     /// longest sample. Exact on a grid of at most [`LIMIT`] candidates; without a proof beyond it.
@@ -50,7 +51,7 @@ pub fn optimal(
         Number::Exactly(k) => gridded.table.every(k, interrupt)?.pop().flatten(),
         Number::Worth(overhead) => gridded.table.worth(overhead as f64),
     };
-    let found = found.ok_or_else(|| gridded.impossible(number, constraints))?;
+    let found = found.ok_or_else(broken)?;
     let k = found.ends.len();
     let bound = match &gridded.relaxed {
         None => None,
@@ -83,11 +84,14 @@ pub fn curve(
         Objective::Costs(costs) => return monge::curve(candidates, Some(costs), most, constraints, interrupt),
         Objective::Batches(limits) | Objective::Longest(limits) => limits,
     };
+    if !constraints.none() {
+        // Each number has a grid that holds what is allowed; which numbers are does not depend on costs.
+        let allowed = monge::curve(candidates, None, most, constraints, interrupt)?;
+        let numbers = allowed.iter().map(|solution| Number::Exactly(solution.bounds.len()));
+        return numbers.map(|number| optimal(candidates, objective, number, constraints, interrupt)).collect();
+    }
     let gridded = Gridded::new(candidates, objective, limits, number, constraints, interrupt)?;
     let found: Vec<Found> = gridded.table.every(most, interrupt)?.into_iter().flatten().collect();
-    if found.is_empty() {
-        return Err(gridded.impossible(number, constraints));
-    }
     let fractional = match &gridded.relaxed {
         None => Vec::new(),
         Some(relaxed) => monge::curve(candidates, Some(&relaxed.costs), most, constraints, interrupt)?,
@@ -132,16 +136,21 @@ impl<'a> Gridded<'a> {
     ) -> Result<Self> {
         limits.validate()?;
         let relaxed = matches!(objective, Objective::Batches(_)).then(|| Relaxed::new(candidates, limits));
-        let sizes = relaxed.as_ref().map_or(0, Relaxed::distinct);
+        let costs = relaxed.as_ref().map(|relaxed| &relaxed.costs[..]);
+        let present = satisfying(candidates, costs, number, constraints, interrupt)?;
         let k = if let Number::Exactly(k) = number { k } else { 0 };
-        let cells = (GRID_PER_BOUNDARY * k).max(sizes).clamp(GRID_LEAST, LIMIT).max(constraints.include.len() + 1);
-        if k > cells {
+        let sizes = match &relaxed {
+            Some(relaxed) if constraints.none() => relaxed.distinct(),
+            Some(_) => LIMIT,
+            None => 0,
+        };
+        let cells = (GRID_PER_BOUNDARY * k).max(sizes).clamp(GRID_LEAST, LIMIT).max(present.len());
+        if k > LIMIT {
             return Err(Error::invalid(format!(
                 "k is {k} boundaries, but this objective is solved for at most {LIMIT}; use the objective \"boundary\""
             )));
         }
-        let costs = relaxed.as_ref().map(|relaxed| &relaxed.costs[..]);
-        let grid = coarsen(candidates, costs, cells, constraints, interrupt)?;
+        let grid = coarsen(candidates, costs, cells, present, interrupt)?;
         let windows = Windows::new(&grid, constraints);
         let table = match objective {
             Objective::Longest(_) => longest::table(candidates, &grid, limits, &windows, interrupt)?,
@@ -157,11 +166,25 @@ impl<'a> Gridded<'a> {
         }
         solution
     }
+}
 
-    fn impossible(&self, number: Number, constraints: &Constraints) -> Error {
-        let k = if let Number::Exactly(k) = number { Some(k) } else { None };
-        explain(&self.grid, constraints, k, None)
+/// Boundaries that satisfy the constraints, none without constraints: a grid that lacks all such has no solution. As many
+/// as are asked for, else as few as can be.
+///
+/// # Errors
+/// [`Error::Invalid`] where none do: which constraint is to blame, by all candidates rather than those of a grid.
+fn satisfying(
+    candidates: &Candidates,
+    costs: Option<&[u64]>,
+    number: Number,
+    constraints: &Constraints,
+    interrupt: Interrupt<'_>,
+) -> Result<Vec<u32>> {
+    if constraints.none() {
+        return Ok(Vec::new());
     }
+    let number = if let Number::Worth(_) = number { Number::Worth(u64::MAX) } else { number };
+    Ok(monge::optimal(candidates, costs, number, constraints, interrupt)?.bounds)
 }
 
 /// The `cells` candidates that round all others up at the least cost, and those that must be present.
@@ -169,13 +192,13 @@ pub(super) fn coarsen(
     candidates: &Candidates,
     costs: Option<&[u64]>,
     cells: usize,
-    constraints: &Constraints,
+    present: Vec<u32>,
     interrupt: Interrupt<'_>,
 ) -> Result<Candidates> {
     if candidates.bounds().len() <= cells {
         return Ok(candidates.clone());
     }
-    let present = Constraints { include: constraints.include.clone(), ..Constraints::default() };
+    let present = Constraints { include: present, ..Constraints::default() };
     let kept = monge::optimal(candidates, costs, Number::Exactly(cells), &present, interrupt)?;
     Ok(Candidates::of_buckets(kept.bounds, &kept.counts))
 }

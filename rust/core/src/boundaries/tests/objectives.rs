@@ -144,3 +144,45 @@ fn as_many_batches_as_are_worth_their_overhead() {
         assert!(k > 1 && (1..k + 5).all(|k| total(&auto) <= total(&solve(Number::Exactly(k))) + 1));
     }
 }
+
+/// A grid has a few of the candidates, but what satisfies the constraints among all of them is found, or refused by all.
+#[test]
+fn constraints_that_all_candidates_satisfy_are_satisfied_on_a_grid() {
+    let lengths: Vec<u32> =
+        (0..60_000_u32).map(|i| i.wrapping_mul(2_654_435_761) % 8000 * (i % 7 + 1) / 7 + 60).collect();
+    let candidates = candidates(&lengths, 1);
+    assert!(candidates.bounds().len() > 6000);
+    let limits = limits(65_536, u32::MAX);
+    let none = Constraints::default;
+    let cases = [
+        (60, Constraints { max_ratio: 1.1, ..none() }),
+        (120, Constraints { max_ratio: 1.05, ..none() }),
+        (8, Constraints { min_count: 7485, ..none() }),
+        (12, Constraints { min_count: 2000, max_ratio: 1.7, include: vec![candidates.bounds()[1234]] }),
+    ];
+    for (k, constraints) in cases {
+        for objective in [Objective::Batches(&limits), Objective::Longest(&limits)] {
+            let solve = |number| optimal(&candidates, objective, number, &constraints, Interrupt::NEVER);
+            let found = solve(Number::Exactly(k)).unwrap();
+            let Constraints { min_count, max_ratio, include } = &constraints;
+            assert!(found.bounds.len() == k && found.counts.iter().all(|count| count >= min_count));
+            assert!(found.bounds.windows(2).all(|pair| f64::from(pair[1]) <= max_ratio * f64::from(pair[0])));
+            assert!(include.iter().all(|bound| found.bounds.contains(bound)));
+            assert!(found.lower_bound.is_none_or(|bound| found.cost <= bound + k as i128), "{found:?}");
+            assert!(solve(Number::Worth(0)).is_ok() && solve(Number::Worth(u64::MAX)).is_ok());
+            let most = if k < 20 { 20 } else { 0 };
+            let numbers = |objective| {
+                let curve = curve(&candidates, objective, most, &constraints, Interrupt::NEVER);
+                curve.map(|curve| curve.iter().map(|found| found.bounds.len()).collect::<Vec<_>>())
+            };
+            assert_eq!(numbers(objective), numbers(Objective::Boundary));
+        }
+    }
+    let fails = |constraints: &Constraints| {
+        let objective = Objective::Longest(&limits);
+        optimal(&candidates, objective, Number::Exactly(8), constraints, Interrupt::NEVER).unwrap_err().to_string()
+    };
+    let few = Constraints { min_count: 7500, ..none() };
+    let all = optimal(&candidates, Objective::Boundary, Number::Exactly(8), &few, Interrupt::NEVER).unwrap_err();
+    assert_eq!(fails(&few), all.to_string());
+}

@@ -138,7 +138,7 @@ def test_histogram_numpy(benchmark: Any, lengths: npt.NDArray[np.uint16]) -> Non
     benchmark(np.bincount, lengths)
 
 
-@pytest.mark.parametrize("k", [6, K, 128])
+@pytest.mark.parametrize("k", [6, K, 128, 512])
 def test_aligned(benchmark: Any, k: int) -> None:
     """The boundary part alone, with `multiple_of=8`, over the histogram of the story."""
     benchmark.group = "from the histogram"

@@ -68,7 +68,10 @@ impl Histogram {
                 lengths.len()
             )));
         }
-        if let Some(i) = lengths.windows(2).position(|pair| pair[0] >= pair[1]) {
+        // Counted before one is sought, so that the compiler can look at several pairs at once.
+        let falls = |pair: &&[u32]| pair[0] >= pair[1];
+        if lengths.windows(2).filter(falls).count() > 0 {
+            let i = lengths.windows(2).position(|pair| falls(&pair)).unwrap_or_default();
             return Err(Error::invalid(format!(
                 "lengths[{}] is {}, but lengths[{i}] is {}; the lengths of a histogram must ascend, each once",
                 i + 1,

@@ -48,7 +48,13 @@ impl Candidates {
                 if bound > 0 {
                     candidates.put(bound, samples);
                 }
-                bound = if multiple_of == 1 { length } else { length.next_multiple_of(multiple_of) };
+                // Where lengths are dense the next multiple is the one after the last: a division saved.
+                let next = bound + multiple_of;
+                bound = match multiple_of {
+                    1 => length,
+                    _ if length <= next => next,
+                    _ => length.next_multiple_of(multiple_of),
+                };
                 while let Some(earlier) = extra.next_if(|&extra| extra < bound) {
                     candidates.put(earlier, samples);
                 }

@@ -155,7 +155,7 @@ def cases(draw: st.DrawFn) -> tuple[npt.NDArray[Any], dict[str, Any], dict[str, 
 
 
 #: What random cases may be refused for.
-EXCUSES = ("lengths[", "lengths all", "leaves none", "cells", "too few samples", "no sample fits")
+EXCUSES = ("lengths[", "no full batch", "lengths all", "leaves none", "cells", "too few samples", "no sample fits")
 
 
 @settings(max_examples=250, deadline=None)

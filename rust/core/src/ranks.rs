@@ -38,6 +38,12 @@ pub(crate) fn settle(
     accounts: &mut Accounts,
     padded: impl Fn(Batch) -> u32,
 ) -> Result<()> {
+    if batches.is_empty() {
+        return Err(Error::invalid(
+            "last_batch is \"drop\", but the epoch has no full batch, and nothing would be left; choose \"keep\" or a \
+             smaller budget",
+        ));
+    }
     let shuffle = |batches: &mut Vec<Batch>| shuffle(batches, Key::new(settings.seed, epoch, Stream::Batches));
     match settings.remainder {
         Remainder::Split => {
@@ -102,9 +108,6 @@ pub(crate) fn cut(batches: &mut Vec<Batch>, missing: usize, limits: &Limits, pad
 /// Append copies of the first batches until `step` divides their number; the samples that this repeats.
 fn repeat(batches: &mut Vec<Batch>, step: usize) -> u64 {
     let total = batches.len();
-    if total == 0 {
-        return 0;
-    }
     let missing = total.next_multiple_of(step) - total;
     (0..missing).for_each(|i| batches.push(batches[i % total]));
     batches[total..].iter().map(|batch| u64::from(batch.size)).sum()
@@ -113,7 +116,7 @@ fn repeat(batches: &mut Vec<Batch>, step: usize) -> u64 {
 /// Leave the last batches out so that their number is whole steps; the samples that this drops.
 fn drop(batches: &mut Vec<Batch>, settings: &Settings) -> Result<u64> {
     let kept = batches.len() - batches.len() % settings.step();
-    if kept == 0 && !batches.is_empty() {
+    if kept == 0 {
         return Err(Error::invalid(format!(
             "{}, but the epoch has only {} batches and remainder=\"drop\" leaves none; choose remainder=\"split\" or \
              \"repeat\"",

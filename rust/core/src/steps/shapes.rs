@@ -3,7 +3,8 @@
 //! Problem: the batches of a padded length are rarely a multiple of the ranks. Method: the remainder policy, length by
 //! length: the largest batches are cut in two (as `ranks` does for the whole epoch), or the first run again, or the last
 //! are left out. A length with too few samples to give every rank a batch keeps its batches, and shares steps with others.
-//! The number of steps is then made whole by cutting, repeating or leaving out one group of the most frequent length.
+//! The number of steps is then made whole by cutting the length that can spare most, or by repeating or leaving out one
+//! group of the most frequent length.
 
 use std::collections::BTreeMap;
 
@@ -58,8 +59,9 @@ pub fn of_one_shape(
     let groups = shapes.values().map(Vec::len).sum::<usize>() / world_size;
     let missing = groups.next_multiple_of(accumulate) - groups;
     let changes = if remainder == Remainder::Drop && missing > 0 { accumulate - missing } else { missing };
+    let spare = |shape: &&mut Vec<Batch>| if remainder == Remainder::Split { cuts(shape) } else { shape.len() as u64 };
     for _ in 0..changes {
-        let Some(shape) = shapes.values_mut().max_by_key(|shape| cuts(shape)) else { break };
+        let Some(shape) = shapes.values_mut().max_by_key(spare) else { break };
         whole &= made.settle(shape, world_size, world_size, remainder, limits);
     }
     made.batches = shapes.into_values().flatten().collect();

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import html
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from lengthwise._arrays import MAX_LENGTH
+from lengthwise._choices import as_choice
+from lengthwise._core import LengthwiseError
 from lengthwise.layouts import Layout, Padded
+from lengthwise.packed import Packed
 from lengthwise.pairs import DEFAULT_CELLS, PaddedPairs
 from lengthwise.planner import Overlong, Planner
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     import pyarrow as pa
     from matplotlib.axes import Axes
 
@@ -59,8 +62,14 @@ class Comparison:
         return len(self.rows)
 
     def __getitem__(self, name: str) -> Row:
-        """Return the row called `name`."""
-        return {row.name: row for row in self.rows}[name]
+        """Return the row called `name`.
+
+        Raises:
+            LengthwiseError: there is none.
+        """
+        rows = {row.name: row for row in self.rows}
+        as_choice(name, "name", list(rows))
+        return rows[name]
 
     def records(self) -> list[dict[str, Any]]:
         """Return the table as plain values, one dict a row.
@@ -146,13 +155,14 @@ def compare(
     world_size: int = 1,
     overlong: Overlong = "error",
 ) -> Comparison:
-    """Plan one epoch under each order and put the numbers side by side.
+    """Plan one epoch under each order, and packed, and put the numbers side by side.
 
     Args:
         lengths: integers[n], in tokens; integers[n, 2] for samples of two lengths.
         max_tokens: the budget of a batch, in padded tokens.
-        layouts: name -> layout; by default sorted, shuffled and bucketed under `max_tokens`; for samples of two
-            lengths, one cell (which shuffles all together) and 32 cells.
+        layouts: name -> layout; by default sorted, shuffled and bucketed under `max_tokens`, and packed into rows of
+            as many (unless over-long samples are "alone", which packs cannot hold); for samples of two lengths, one
+            cell (which shuffles all together) and 32 cells.
         seed: names the random bits.
         world_size: how many ranks share a step.
         overlong: what to do with samples that fit no batch, as in `Planner`.
@@ -160,13 +170,13 @@ def compare(
     Raises:
         LengthwiseError: anything that cannot be planned.
 
-    Cost: two plans and a summary for each layout, about 0.1 s for a million samples.
+    Cost: two plans and a summary for each layout, about 0.1 s for a million samples; packing adds about as much.
 
     Example:
         >>> import lengthwise as lw
         >>> table = lw.compare(range(1, 1001), max_tokens=10_000)
         >>> [row.name for row in table.rows]
-        ['sorted', 'shuffled', 'bucketed']
+        ['sorted', 'shuffled', 'bucketed', 'packed']
         >>> table["sorted"].summary.ratio < table["bucketed"].summary.ratio < table["shuffled"].summary.ratio
         True
     """
@@ -177,6 +187,10 @@ def compare(
         }
     elif layouts is None:
         layouts = {order: Padded(max_tokens, order=order) for order in ("sorted", "shuffled", "bucketed")}
+        if overlong != "alone":
+            layouts["packed"] = Packed(min(max_tokens, MAX_LENGTH))
+    if not isinstance(layouts, Mapping):
+        raise LengthwiseError(f"layouts is {layouts!r:.60}, but must map names to layouts")
     rows = []
     for name, layout in layouts.items():
         planner = Planner(lengths, layout, seed=seed, world_size=world_size, overlong=overlong)

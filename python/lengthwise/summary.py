@@ -36,7 +36,8 @@ class Mixing:
             lengths; 0 where it is undefined (all lengths equal, or one step).
         batchmates_again: of all pairs of samples that share a batch, the share that shares one in the next epoch too.
             1 where every epoch has the same batches, about (mean batch size) / (samples of a bucket) where they are
-            fresh, 0 where every batch has one sample, or the next epoch leaves too few batches to be planned.
+            fresh, 0 where every batch has one sample, or the next epoch leaves too few batches to be planned. A sample
+            that the next epoch uses several times (split, repeated) is where it is used last.
     """
 
     neighbour_correlation: float

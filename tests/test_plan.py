@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -30,6 +31,26 @@ def test_ranks_share_the_plan_without_copies() -> None:
     for rank in (-1, 3, True, 0.5):
         with pytest.raises(lw.LengthwiseError, match="rank"):
             plan.rank(rank)  # type: ignore[arg-type]
+
+
+def test_slices_are_batches_without_copies() -> None:
+    plan = make()
+    some = plan[3:11:2]
+    assert [batch.tolist() for batch in some] == [plan[batch].tolist() for batch in range(3, 11, 2)]
+    assert np.shares_memory(some.starts, plan.starts)
+    assert some.padded_lengths.tolist() == plan.padded_lengths[3:11:2].tolist()
+    assert repr(some) == f"<4 batches of {sum(map(len, some))} samples>"
+    assert len(plan[len(plan) :]) == 0
+    assert plan[np.int64(2)].tolist() == plan[2].tolist()
+    for batch in (1.0, None, "a"):
+        with pytest.raises(TypeError):
+            plan[batch]  # type: ignore[call-overload]
+
+
+def test_values_that_are_not_one_a_batch_are_refused() -> None:
+    plan = make()
+    with pytest.raises(lw.LengthwiseError, match=r"values has shape \(3,\), but must be one for each of"):
+        plan.per_rank([1, 2, 3])
 
 
 def test_dtypes_and_tokens() -> None:
@@ -93,8 +114,63 @@ def test_other_lengths_are_refused(tmp_path: Path) -> None:
     make().write(path)
     other = LENGTHS.copy()
     other[7] += 1
-    with pytest.raises(lw.LengthwiseError, match="fingerprint"):
-        lw.read_plan(path, other)
+    # Over-long ones too: that is not what is wrong with them.
+    for lengths in (other, LENGTHS[:-1], LENGTHS + 600):
+        with pytest.raises(lw.LengthwiseError, match=r"lengths have fingerprint .* plan again for these lengths"):
+            lw.read_plan(path, lengths)
+
+
+@pytest.mark.skipif(os.name != "posix", reason="modes are POSIX's")
+def test_files_have_the_mode_of_any_file(tmp_path: Path) -> None:
+    make().write(tmp_path / "plan.arrow")
+    (tmp_path / "other").write_bytes(b"")
+    assert (tmp_path / "plan.arrow").stat().st_mode == (tmp_path / "other").stat().st_mode
+
+
+@pytest.mark.parametrize("overlong", ["drop", "split"])
+def test_no_damaged_bit_changes_a_plan(tmp_path: Path, overlong: Any) -> None:
+    planner = lw.Planner(LENGTHS[:200], lw.Padded(400, boundaries=8), world_size=2, overlong=overlong)
+    path = tmp_path / "plan.arrow"
+    planner.plan(7).write(path)
+    whole = path.read_bytes()
+
+    def content() -> tuple[Any, ...]:
+        plan = lw.read_plan(path)
+        segments = None if plan.segments is None else plan.segments.tolist()
+        batches = [batch.tolist() for batch in plan]
+        return batches, plan.padded_lengths.tolist(), segments, plan.config, plan.epoch, plan.accounts, plan.fingerprint
+
+    expected, refused = content(), 0
+    for bit in np.random.default_rng(0).integers(0, 8 * len(whole), 500).tolist():
+        damaged = bytearray(whole)
+        damaged[bit // 8] ^= 1 << bit % 8
+        path.write_bytes(damaged)
+        try:
+            assert content() == expected
+        except lw.LengthwiseError:
+            refused += 1
+    assert refused > 250
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda batch: batch.set_column(0, "step", pa.array([0] * batch.num_rows, pa.int64())),
+        lambda batch: batch.drop_columns(["indices"]),
+        lambda batch: batch.set_column(2, "padded_length", pa.array([None] * batch.num_rows, pa.uint32())),
+        lambda batch: batch.set_column(3, "indices", batch["padded_length"]),
+        lambda batch: batch.slice(2),
+        lambda batch: batch.replace_schema_metadata({b"lengthwise.plan": b'{"version": 1}'}),
+    ],
+)
+def test_changed_plans_are_refused(tmp_path: Path, change: Any) -> None:
+    path = tmp_path / "plan.arrow"
+    make().write(path)
+    changed = change(pa.ipc.open_file(path).get_batch(0))
+    with pa.OSFile(str(path), "wb") as file, pa.ipc.new_file(file, changed.schema) as writer:
+        writer.write_batch(changed)
+    with pytest.raises(lw.LengthwiseError, match="damaged or changed"):
+        lw.read_plan(path, LENGTHS)
 
 
 def test_damaged_and_foreign_files_are_refused(tmp_path: Path) -> None:
@@ -112,5 +188,12 @@ def test_damaged_and_foreign_files_are_refused(tmp_path: Path) -> None:
         writer.write_batch(table)
     with pytest.raises(lw.LengthwiseError, match="not a plan"):
         lw.read_plan(path)
-    with pytest.raises(lw.LengthwiseError, match="cannot be written"):
-        make().write(tmp_path / "no" / "such" / "folder")
+    path.write_bytes(b"")
+    with pa.OSFile(str(path), "wb") as file, pa.ipc.new_file(file, table.schema):
+        pass
+    with pytest.raises(lw.LengthwiseError, match="cannot be read"):
+        lw.read_plan(path)
+    for nowhere in (tmp_path / "no" / "such" / "folder", tmp_path, ""):
+        with pytest.raises(lw.LengthwiseError, match="cannot be written"):
+            make().write(nowhere)
+    assert list(tmp_path.iterdir()) == [path]

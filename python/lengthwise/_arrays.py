@@ -54,6 +54,11 @@ def as_pairs(lengths: Any, name: str = "lengths") -> Lengths:
 
 def _checked(array: npt.NDArray[Any], name: str) -> Lengths:
     """Integers of any shape in the type that the core takes."""
+    if array.size == 0:
+        return array.astype(np.uint32)
+    if isinstance(array, np.ma.MaskedArray) and array.mask.any():
+        at = list(map(int, np.argwhere(array.mask)[0]))
+        raise LengthwiseError(f"{name}{at} is masked; fill masked values, or leave them out with .compressed()")
     if array.dtype.kind not in "iu":
         raise LengthwiseError(not_integers(array, name))
     _check_range(array, name)
@@ -68,10 +73,9 @@ def _checked(array: npt.NDArray[Any], name: str) -> Lengths:
 def _from_object(lengths: Any, name: str) -> npt.NDArray[Any]:
     if isinstance(lengths, (list, tuple, range)):
         try:
-            array = np.asarray(lengths)
+            return np.asarray(lengths)
         except (ValueError, OverflowError) as error:
             raise LengthwiseError(f"{name} must be a flat sequence of integers: {error}") from error
-        return array.astype(np.uint32) if array.size == 0 else array
     from lengthwise.lengths import read_lengths
 
     return read_lengths(lengths, check="none")
@@ -88,12 +92,11 @@ def not_integers(array: npt.NDArray[Any], name: str) -> str:
         odd = np.array([not isinstance(value, (int, np.integer)) for value in array.flat]).reshape(array.shape)
         if odd.any():
             return f"{message}; {_first(array, odd, name)}"
+        return f"{message}; convert with .astype('uint32') if no value is above {MAX_LENGTH}"
     return message
 
 
 def _check_range(array: npt.NDArray[Any], name: str) -> None:
-    if array.size == 0:
-        return
     if array.dtype.kind == "i" and int(array.min()) < 0:
         raise LengthwiseError(f"{_first(array, array < 0, name)}; a length cannot be negative")
     if array.dtype.itemsize >= 4 and int(array.max()) > MAX_LENGTH:

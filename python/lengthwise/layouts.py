@@ -12,7 +12,7 @@ from lengthwise._arrays import MAX_LENGTH, as_lengths
 from lengthwise._choices import as_choice, as_flag
 from lengthwise._core import LengthwiseError
 from lengthwise._integers import as_integer
-from lengthwise.boundaries import longest_boundaries, optimal_boundaries
+from lengthwise.boundaries import Auto, BoundarySolution, longest_boundaries, optimal_boundaries
 from lengthwise.histogram import Histogram
 
 if TYPE_CHECKING:
@@ -105,10 +105,11 @@ class Padded(OneLength):
 
     Args:
         max_tokens: the budget: the most padded tokens in a batch, after rounding. A hard limit.
-        boundaries: inclusive upper bounds of the buckets, or how many buckets to use, or "auto" to choose their number
-            too, or None for 8 buckets (one bucket unless `order="bucketed"`). Chosen bounds are the cheapest for the
-            way of padding: the optimum of `optimal_boundaries` for `pad_to="boundary"`, and for "longest" bounds within
-            0.1 % of its objective "longest", which takes far longer. Samples longer than the last bound are over-long.
+        boundaries: inclusive upper bounds of the buckets, or how many buckets to use (fewer where there are fewer
+            distinct lengths), or "auto" or `Auto` to choose their number too, or None for 8 buckets (one bucket unless
+            `order="bucketed"`). Chosen bounds are the cheapest for the way of padding: the optimum of
+            `optimal_boundaries` for `pad_to="boundary"`, and for "longest" bounds within 0.1 % of its objective
+            "longest", which takes far longer. Samples longer than the last bound are over-long.
         max_samples: the most samples in a batch.
         multiple_of: padded lengths are rounded up to a multiple of this.
         samples_multiple_of: batch sizes are multiples of this, or less than it where fewer samples fit or are left.
@@ -153,6 +154,8 @@ class Padded(OneLength):
     def config(self) -> dict[str, Any]:
         """The layout as plain values: numbers, strings, lists and None."""
         values = {field.name: getattr(self, field.name) for field in fields(self)}
+        if isinstance(self.boundaries, Auto):
+            values["boundaries"] = {"overhead": self.boundaries.overhead}
         return {"layout": "padded", **values}
 
     def batch_size(self, padded_length: int) -> int:
@@ -192,15 +195,16 @@ def full_batch(layout: Any, tokens: int) -> int:
 
 
 def _as_boundaries(boundaries: Any) -> Any:
-    """Boundaries as a value that compares, hashes and prints: a tuple, a number, "auto" or None."""
-    if boundaries is None:
-        return None
-    if isinstance(boundaries, str):
-        as_choice(boundaries, "boundaries", ("auto",))
+    """Boundaries as a value that compares, hashes and prints: a tuple, a number, "auto", `Auto` or None."""
+    if isinstance(boundaries, BoundarySolution):
+        boundaries = boundaries.boundaries
+    automatic = isinstance(boundaries, Auto) or (isinstance(boundaries, str) and boundaries == "auto")
+    if boundaries is None or automatic:
         return boundaries
-    if isinstance(boundaries, (tuple, list, np.ndarray)):
-        return tuple(as_lengths(boundaries, "boundaries").tolist())
-    return as_integer(boundaries, "boundaries", 1, 2**15)
+    array = boundaries if isinstance(boundaries, (list, tuple, range)) else np.asarray(boundaries)
+    if isinstance(array, np.ndarray) and array.ndim == 0:
+        return as_integer(boundaries, "boundaries", 1, 2**15, 'or ascending upper bounds, "auto" or Auto')
+    return tuple(as_lengths(array, "boundaries").tolist())
 
 
 class _PaddedPlanner:
@@ -241,9 +245,10 @@ def _boundaries(layout: Padded, lengths: Lengths, overlong: str) -> npt.NDArray[
     # With an over-long sample that is an error, there is no plan: the core says which sample it is.
     if len(fitting) == 0 or (overlong == "error" and int(counted.lengths[-1]) > longest):
         return np.array([longest], dtype=np.uint32)
-    k: int | Literal["auto"] = layout.boundaries
-    if layout.boundaries is None:
-        k = min(DEFAULT_BUCKETS, len(np.unique((fitting.lengths - 1) // np.uint32(layout.multiple_of))))
+    k: int | Literal["auto"] | Auto = DEFAULT_BUCKETS if layout.boundaries is None else layout.boundaries
+    if isinstance(k, int):
+        padded = (fitting.lengths - np.uint32(1)) // np.uint32(layout.multiple_of)
+        k = min(k, 1 + int(np.count_nonzero(np.diff(padded))))
     if layout.pad_to == "boundary" or layout.order != "bucketed":
         return optimal_boundaries(fitting, k, multiple_of=layout.multiple_of)
     return longest_boundaries(

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from functools import cached_property
 from html import escape
-from typing import TYPE_CHECKING, Any
+from operator import index
+from typing import TYPE_CHECKING, Any, SupportsIndex, overload
 
 import numpy as np
 
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
 
 
 class Batches:
-    """Batches in running order: `len()`, indexing and iteration give arrays of sample indices.
+    """Batches in running order: indexing and iteration give arrays of sample indices, slices give `Batches`.
 
     Attributes:
         indices: uint32[n] (uint64 past 2**32 samples): batch i is `indices[starts[i] : starts[i] + sizes[i]]`. Where
@@ -55,14 +56,25 @@ class Batches:
     def __len__(self) -> int:
         return len(self.starts)
 
-    def __getitem__(self, batch: int) -> Indices:
-        """Return the samples of one batch: a view of `indices`."""
+    @overload
+    def __getitem__(self, batch: SupportsIndex) -> Indices: ...
+    @overload
+    def __getitem__(self, batch: slice) -> Batches: ...
+    def __getitem__(self, batch: SupportsIndex | slice) -> Indices | Batches:
+        """Return the samples of one batch, or some of the batches: views, without a copy."""
+        if isinstance(batch, slice):
+            table = (self.starts[batch], self.sizes[batch], self.padded_lengths[batch])
+            return Batches(self.indices, *table, self.segments)
+        batch = index(batch)
         start = self.starts[batch]
         return self.indices[start : start + self.sizes[batch]]
 
     def __iter__(self) -> Iterator[Indices]:
         for start, size in zip(self.starts.tolist(), self.sizes.tolist(), strict=True):
             yield self.indices[start : start + size]
+
+    def __repr__(self) -> str:
+        return f"<{len(self):,} batches of {int(self.sizes.sum(dtype=np.int64)):,} samples>"
 
 
 class Plan(Batches):
@@ -142,9 +154,8 @@ class Plan(Batches):
             >>> [len(plan.rank(rank)) for rank in range(2)]
             [2, 2]
         """
-        as_integer(rank, "rank", 0, self.world_size - 1)
-        share = slice(rank, None, self.world_size)
-        return Batches(self.indices, self.starts[share], self.sizes[share], self.padded_lengths[share], self.segments)
+        rank = as_integer(rank, "rank", 0, self.world_size - 1)
+        return self[rank :: self.world_size]
 
     @cached_property
     def real_tokens(self) -> npt.NDArray[np.uint64]:
@@ -165,13 +176,19 @@ class Plan(Batches):
     def per_rank(self, values: npt.ArrayLike) -> npt.NDArray[Any]:
         """Return [steps, world_size]: the sum of a value [b] of every batch over those of each step and rank.
 
+        Raises:
+            LengthwiseError: not one value a batch.
+
         Example:
             >>> import lengthwise as lw
             >>> plan = lw.Planner([5, 6, 7, 8], lw.Padded(8), world_size=2, accumulate=2).plan()
             >>> plan.per_rank(plan.real_tokens).sum()
             np.uint64(26)
         """
-        sums: npt.NDArray[Any] = np.asarray(values).reshape(self.steps, self.accumulate, self.world_size).sum(axis=1)
+        array = np.asarray(values)
+        if array.shape != (len(self),):
+            raise LengthwiseError(f"values has shape {array.shape}, but must be one for each of {len(self):,} batches")
+        sums: npt.NDArray[Any] = array.reshape(self.steps, self.accumulate, self.world_size).sum(axis=1)
         return sums
 
     @cached_property

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, get_args
 
 from lengthwise import _core
 from lengthwise._choices import as_choice
+from lengthwise._core import LengthwiseError
 from lengthwise._integers import as_integer
 from lengthwise._mapped import MappedLengths
 from lengthwise.layouts import Layout, Settings
@@ -26,6 +27,8 @@ Remainder = Literal["split", "repeat", "drop"]
 
 #: The arguments of a planner beside the layout that decide its plans, as `Planner.config` names them.
 SETTINGS: Final = ("seed", "world_size", "overlong", "remainder", "accumulate", "steps", "cost", "rank_speed")
+#: The most batches in a step, of all ranks: an epoch has at least as many, however few samples it repeats.
+MAX_STEP: Final = 2**24
 
 
 class Planner:
@@ -92,16 +95,18 @@ class Planner:
         rank_speed: Sequence[float] | None = None,
         threads: int = 1,
     ) -> None:
+        if isinstance(layout, type) or not hasattr(layout, "prepare"):
+            raise LengthwiseError(f"layout is {layout!r:.60}, but must be Padded, PaddedPairs or Packed, with a budget")
         as_choice(overlong, "overlong", get_args(Overlong))
         as_choice(remainder, "remainder", get_args(Remainder))
         self.seed = as_integer(seed, "seed", 0, 2**64 - 1)
-        self.world_size = as_integer(world_size, "world_size", 1, 2**31 - 1)
+        self.world_size = as_integer(world_size, "world_size", 1, MAX_STEP)
         self.threads = as_integer(threads, "threads", 1, 4096)
         self.overlong = overlong
         self.remainder = remainder
         self.layout = layout
         self.lengths: Lengths = layout.as_lengths(lengths)
-        self.accumulate = as_integer(accumulate, "accumulate", 1, (2**31 - 1) // self.world_size)
+        self.accumulate = as_integer(accumulate, "accumulate", 1, MAX_STEP // self.world_size)
         self.steps = steps
         self.cost = cost
         self.rank_speed = rank_speed
@@ -115,6 +120,11 @@ class Planner:
         )
         settings = Settings(self.seed, *self.step_maker.whole, overlong, remainder, self.threads)
         self._ready = layout.prepare(self.lengths, settings)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if "_ready" in self.__dict__ and name in ("lengths", "layout", "threads", *SETTINGS):
+            raise LengthwiseError(f"{name} of a planner cannot be changed; planner.replace({name}=...) makes another")
+        super().__setattr__(name, value)
 
     @property
     def boundaries(self) -> npt.NDArray[np.uint32] | None:

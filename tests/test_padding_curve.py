@@ -88,6 +88,7 @@ def test_a_constrained_story(story: npt.NDArray[np.uint16]) -> None:
     curve = lw.padding_curve(story, 16, **constraints)
     assert curve.k[0] > 1
     assert repr(curve).startswith(f"PaddingCurve({curve.k[0]} to 16 boundaries")
+    assert (1 in curve, 16 in curve, np.int64(16) in curve, "16" in curve) == (False, True, True, False)
     for k in curve.k.tolist():
         assert curve[k].cost == curve[k].lower_bound == lw.solve_boundaries(story, k, **constraints).cost
     with pytest.raises(LengthwiseError, match=f"k is 1 boundaries, but the curve holds {curve.k[0]} to 16"):

@@ -102,6 +102,11 @@ def test_fixed_shapes_are_few_and_steps_can_have_one() -> None:
     assert plan.padded_tokens[:4].max() // plan.sizes[0] == same.boundaries.sum(axis=1).max()  # type: ignore[union-attr]
 
 
+def test_cells_of_a_tensor() -> None:
+    torch = pytest.importorskip("torch")
+    assert lw.PaddedPairs(40, cells=torch.tensor([[6, 12]])) == lw.PaddedPairs(40, cells=((6, 12),))
+
+
 def test_cells_of_every_kind() -> None:
     pairs = speech(5000)
     stripes = lw.optimal_stripes(pairs[:, 0], pairs[:, 1], 6)
@@ -305,6 +310,7 @@ def test_comparison_and_summary_count_both_lengths() -> None:
     pairs = speech(4000)
     table = lw.compare(pairs, max_tokens=20_000)
     assert [row.name for row in table.rows] == ["one cell", "32 cells"]
+    assert lw.compare(pairs.tolist(), max_tokens=20_000).rows[0].summary == table.rows[0].summary
     assert table["32 cells"].summary.ratio < 1.15
     assert table["one cell"].summary.ratio > 1.5
     summary = table["one cell"].summary

@@ -114,7 +114,10 @@ def _evaluate(objective: Any, bounds: npt.NDArray[np.uint32]) -> npt.NDArray[Any
         )
     bad = np.flatnonzero(~(np.isfinite(values) & (values >= 0)))
     if bad.size:
-        raise LengthwiseError(f"objective gave {values[bad[0]]} for length {bounds[bad[0]]}, but a cost is at least 0")
+        at = int(bad[0])
+        raise LengthwiseError(
+            f"objective gave {values[at]} for length {bounds[at]}, but a cost is a finite number of at least 0"
+        )
     falls = np.flatnonzero(values[1:] < values[:-1])
     if falls.size:
         at = int(falls[0])

@@ -8,6 +8,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from lengthwise._arrays import MAX_LENGTH
 from lengthwise._choices import as_choice
 from lengthwise._core import LengthwiseError
@@ -180,7 +182,8 @@ def compare(
         >>> table["sorted"].summary.ratio < table["bucketed"].summary.ratio < table["shuffled"].summary.ratio
         True
     """
-    if layouts is None and getattr(lengths, "ndim", 1) == 2:
+    sides = np.ndim(lengths[:1]) if isinstance(lengths, (list, tuple)) else getattr(lengths, "ndim", 1)
+    if layouts is None and sides == 2:
         layouts = {
             "one cell": PaddedPairs(max_tokens, cells=1),
             f"{DEFAULT_CELLS} cells": PaddedPairs(max_tokens, cells=DEFAULT_CELLS),

@@ -105,6 +105,9 @@ class PaddingCurve:
     def __iter__(self) -> Iterator[BoundarySolution]:
         return iter(self.solutions)
 
+    def __contains__(self, k: object) -> bool:
+        return k in self.k.tolist()
+
     def __getitem__(self, k: int) -> BoundarySolution:
         k, known = as_integer(k, "k", 1, MAX_LENGTH), self.k
         at = int(np.searchsorted(known, k))

@@ -174,9 +174,10 @@ def _as_cells(cells: Any) -> Any:
         return None
     if isinstance(cells, Stripes):
         cells = cells.shapes
-    if isinstance(cells, (tuple, list, np.ndarray)):
-        return tuple((first, second) for first, second in as_pairs(cells, "cells").tolist())
-    return as_integer(cells, "cells", 1, 1024, "or integers[k, 2], or what optimal_stripes returned")
+    array = cells if isinstance(cells, (tuple, list)) else np.asarray(cells)
+    if isinstance(array, np.ndarray) and array.ndim == 0:
+        return as_integer(cells, "cells", 1, 1024, "or integers[k, 2], or what optimal_stripes returned")
+    return tuple((first, second) for first, second in as_pairs(array, "cells").tolist())
 
 
 class _PairPlanner:

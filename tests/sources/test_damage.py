@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import datasets
@@ -19,6 +20,7 @@ import pytest
 import lengthwise as lw
 
 HERE = Path(__file__).parent
+NOBODY = 65_534
 ROWS = [[0] * (row * 7 % 23) for row in range(300)]
 NUMBERS = [len(row) for row in ROWS]
 
@@ -85,13 +87,23 @@ def test_empty_files(tmp_path: Path, name: str) -> None:
         lw.read_lengths(f"memory://empty/{name}")
 
 
-@pytest.mark.skipif(os.geteuid() == 0, reason="root may read everything")
-def test_files_that_may_not_be_read(tmp_path: Path) -> None:
-    path = tmp_path / "data.parquet"
-    pq.write_table(pa.table({"input_ids": ROWS}), path)
-    path.chmod(0)
-    with pytest.raises(lw.LengthwiseError, match=r"data.parquet cannot be read: permission denied; check its owner"):
-        lw.read_lengths(path)
+def test_files_that_may_not_be_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    user = os.geteuid()
+    with TemporaryDirectory() as folder:
+        monkeypatch.chdir(folder)
+        pq.write_table(pa.table({"input_ids": ROWS}), "data.parquet")
+        lw.read_lengths("data.parquet")
+        Path("data.parquet").chmod(0)
+        Path("inside").mkdir(mode=0)
+        Path().chmod(0o755)
+        # Root may read everything, but need not be root.
+        os.seteuid(user or NOBODY)
+        try:
+            for source in ("data.parquet", "inside", "inside/data.parquet", ["inside/data.parquet"], "."):
+                with pytest.raises(lw.LengthwiseError, match="cannot be read: permission denied; check its owner"):
+                    lw.read_lengths(source)
+        finally:
+            os.seteuid(user)
 
 
 def test_permission_denied_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

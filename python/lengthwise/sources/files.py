@@ -62,15 +62,18 @@ class Location:
 
     def is_file(self) -> bool:
         """Whether it is a file that exists."""
-        return self.info.get("type") == "file" if self.system else Path(self.path).is_file()
+        with reading(str(self), "check the path"):
+            return self.info.get("type") == "file" if self.system else Path(self.path).is_file()
 
     def is_dir(self) -> bool:
         """Whether it is a folder that exists."""
-        return self.info.get("type") == "directory" if self.system else Path(self.path).is_dir()
+        with reading(str(self), "check the path"):
+            return self.info.get("type") == "directory" if self.system else Path(self.path).is_dir()
 
     def exists(self) -> bool:
         """Whether it exists at all."""
-        return bool(self.info) if self.system else Path(self.path).exists()
+        with reading(str(self), "check the path"):
+            return bool(self.info) if self.system else Path(self.path).exists()
 
     def child(self, name: str) -> Location:
         """Return what is called `name` in this folder."""

@@ -74,6 +74,21 @@ def test_an_interrupted_read_goes_on_in_a_later_file(tmp_path: Path, kind: str) 
     assert lengths.info.nulls.tolist() == [row for row in NULLS if row < 900]
 
 
+def test_what_was_written_of_a_part_that_is_not_done(tmp_path: Path) -> None:
+    pq.write_table(pa.table({"input_ids": ROWS}), tmp_path / "a.parquet", row_group_size=100)
+
+    def interrupt(done: int, _: int | None) -> None:
+        if done >= 500:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        lw.read_lengths(tmp_path, nulls="zero", cache=True, progress=interrupt)
+    (part,) = (tmp_path / ".lengthwise").glob("*.part")
+    part.write_bytes(part.read_bytes() + b"1234567890")
+    for _ in range(2):
+        assert lw.read_lengths(tmp_path, nulls="zero", cache=True).tolist() == LENGTHS
+
+
 def test_columns_that_are_alike_only_at_first(tmp_path: Path) -> None:
     sizes = [row * 7 % 23 + 1 for row in range(1_000)]
     ids = [list(range(size)) for size in sizes]

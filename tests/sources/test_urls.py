@@ -14,6 +14,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import lengthwise as lw
+from lengthwise.sources import pages
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -136,6 +137,25 @@ def test_of_parquet_only_the_column_is_fetched(folder: Path, http: str) -> None:
     size = (folder / "large.parquet").stat().st_size
     assert lw.read_lengths(f"{http}/large.parquet", "n", check="none").tolist() == (np.arange(30_000) % 50).tolist()
     assert Ranges.sent < size / 4
+
+
+def test_of_a_column_and_its_mask_the_mask_is_fetched(folder: Path, http: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pages, "START", 1 << 17)
+    sizes = np.arange(30_000) % 23
+    ids = np.random.default_rng(0).integers(0, 1 << 30, sizes.sum())
+    offsets = pa.array(np.append(0, np.cumsum(sizes)), pa.int32())
+    table = pa.table(
+        {
+            "input_ids": pa.ListArray.from_arrays(offsets, pa.array(ids)),
+            "attention_mask": pa.ListArray.from_arrays(offsets, pa.array(np.ones(sizes.sum(), bool))),
+        }
+    )
+    for rows_in_page in (1 << 14, 1 << 20):
+        pq.write_table(table, folder / "masked.parquet", use_dictionary=False, data_page_size=rows_in_page)
+        Ranges.sent = 0
+        assert lw.read_lengths(f"{http}/masked.parquet").tolist() == sizes.tolist()
+        if rows_in_page == 1 << 14:
+            assert Ranges.sent < (folder / "masked.parquet").stat().st_size / 4
 
 
 def test_the_cache_of_a_url_knows_when_it_changes(memory: str, tmp_path: Path) -> None:

@@ -8,7 +8,8 @@ Source: https://parquet.apache.org/docs/file-format/data-pages/
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
@@ -24,6 +25,8 @@ NULL: Final = np.uint32(0xFFFFFFFF)
 DATA_PAGE: Final = 0
 DATA_PAGE_V2: Final = 3
 RLE: Final = 3
+#: Bytes in which the first pages of a chunk are, which take a megabyte each as a rule.
+START: Final = 1 << 22
 #: Bytes; a header that is longer (by its statistics) is not worth reading.
 MAX_HEADER: Final = 1 << 20
 
@@ -111,6 +114,18 @@ def read_chunk(file: Any, chunk: Chunk, *, enough: int | None = None) -> npt.NDA
     if done != chunk.rows:
         raise ValueError(f"a row group of {chunk.rows} rows holds {done}")
     return out
+
+
+def read_start(file: Any, chunk: Chunk, enough: int) -> npt.NDArray[np.uint32]:
+    """Return the lengths of the first rows of a chunk, more than `enough` or all, from as few of its bytes as may do.
+
+    Raises:
+        UnusualPageError, ValueError, LookupError, ArithmeticError: as `read_chunk`.
+    """
+    if chunk.size > START:
+        with suppress(ValueError, LookupError):  # rows that go on behind
+            return read_chunk(file, replace(chunk, size=START), enough=enough)
+    return read_chunk(file, chunk, enough=enough)
 
 
 def _levels(

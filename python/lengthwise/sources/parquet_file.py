@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from lengthwise.sources.nested import nested
-from lengthwise.sources.pages import NULL, UnusualPageError, read_chunk
+from lengthwise.sources.pages import NULL, UnusualPageError, read_chunk, read_start
 from lengthwise.sources.parquet_footer import Footer
 from lengthwise.sources.schema import walk
 
@@ -94,7 +94,7 @@ class ParquetFile:
                 if chunks[0] is None or chunks[1] is None:
                     return False
                 try:
-                    one, two = (read_chunk(raw, chunk, enough=COMPARED) for chunk in chunks if chunk)
+                    one, two = (read_start(raw, chunk, COMPARED) for chunk in chunks if chunk)
                 except UnusualPageError:
                     return False
                 both = min(len(one), len(two))

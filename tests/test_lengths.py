@@ -109,6 +109,8 @@ sys.modules["datasets"] = None
 import lengthwise as lw
 assert "pyarrow" not in sys.modules and "torch" not in sys.modules
 assert len(lw.read_lengths({str(saved)!r})) == {ROWS}
+lw.read_lengths([[1, 2]]), lw.read_lengths([1, 2])
+assert not {{"pandas", "torch", "polars", "duckdb", "fsspec", "lance"}} & set(sys.modules)
 """
     subprocess.run(  # noqa: S603 - our own code
         [sys.executable, "-c", code], check=True, cwd=tmp_path

@@ -139,6 +139,13 @@ def test_lance(tmp_path: Path) -> None:
     dataset = lance.write_dataset(TABLE, tmp_path / "data.lance", max_rows_per_file=1_000)
     assert lw.read_lengths(tmp_path / "data.lance").tolist() == LENGTHS
     assert lw.read_lengths(dataset).tolist() == LENGTHS
+    assert lw.inspect(tmp_path / "data.lance").rows == len(LENGTHS)
+    for cached in (False, True):
+        lengths = lw.read_lengths(tmp_path / "data.lance", cache=True)
+        assert lengths.info is not None
+        assert lengths.info.cached == cached
+    dataset.delete("text = 'x'")
+    assert lw.read_lengths(tmp_path / "data.lance", cache=True).tolist() == []
 
 
 def test_npy(tmp_path: Path) -> None:

@@ -54,6 +54,11 @@ def test_pandas() -> None:
     arrow = pd.DataFrame({"tokens": pd.Series(IDS, dtype=pd.ArrowDtype(pa.list_(pa.int32()))), "other": 1.5})
     assert lw.read_lengths(arrow).tolist() == LENGTHS
     assert lw.read_lengths(pd.DataFrame({"input_ids": [[1], None]}), nulls="zero").tolist() == [1, 0]
+    for missing in (None, np.nan, pd.NA):
+        for rows in ([[1], missing], [missing, [1]]):
+            frame = pd.DataFrame({"input_ids": rows})
+            assert lw.read_lengths(frame, nulls="drop").tolist() == [1]
+            assert frame["input_ids"].isna().sum() == 1
     with pytest.raises(lw.LengthwiseError, match="known to hold lengths"):
         lw.read_lengths(pd.DataFrame({"x": [1.5, None]}))
 

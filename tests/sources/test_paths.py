@@ -136,6 +136,7 @@ def test_several_folders_are_named_by_their_files(tmp_path: Path, sources: str) 
         ("", "the path is empty"),
         ("x" * 5_000, "File name too long; check the path"),
         ("a\0b", "a\0b does not exist"),
+        ("train-{000000..000009}.tar", r"does not exist; write ranges in braces as globs, as in \*"),
         (Path("memory://b/a.parquet"), "pathlib takes a slash from it; pass the URL as text"),
         (["no/a.parquet", "no/b.parquet"], r"no/a.parquet does not exist"),
         (["https:/no", "b"], r'list holds list of str, not tokens; tokenise it first, or pass unit="bytes"'),

@@ -121,4 +121,10 @@ def _pandas_column(series: Any) -> Any:
     if type(series.dtype).__module__.startswith("pandas") and hasattr(series.array, "__arrow_array__"):
         array = series.array.__arrow_array__()
         return array if isinstance(array, pa.ChunkedArray) else pa.chunked_array([array])
-    return series.to_numpy()
+    values = series.to_numpy()
+    if values.dtype != object or not (missing := series.isna().to_numpy()).any():
+        return values
+    # Missing lists are NaN in pandas, of which only pandas knows what it means.
+    values = values.copy()
+    values[missing] = None
+    return values

@@ -80,7 +80,12 @@ def _without_suffix(location: Location) -> Location:
     index = Location(location.path + ".idx", location.system)
     if index.is_file():
         return index
-    raise LengthwiseError(f"{location} does not exist; check the path")
+    hint = (
+        "write ranges in braces as globs, as in *"
+        if "{" in location.name and ".." in location.name
+        else "check the path"
+    )
+    raise LengthwiseError(f"{location} does not exist; {hint}")
 
 
 def _glob(pattern: str, system: Any = None) -> list[str]:

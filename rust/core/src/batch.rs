@@ -7,7 +7,6 @@
 
 use std::ops::Range;
 
-use crate::Index;
 use crate::limits::Limits;
 use crate::raw::{Work, widest};
 
@@ -98,14 +97,14 @@ impl<'a> Cutter<'a> {
 
     /// Close all batches that the samples of `tokens` fill: those of the open batch, and what comes after it. No new sample is
     /// longer than `bound`. How many samples are in batches that are closed now: they need not come again.
-    pub(crate) fn fill(&mut self, tokens: &[impl Index], bound: u32) -> usize {
+    pub(crate) fn fill(&mut self, tokens: &[u32], bound: u32) -> usize {
         let mut fill = Fill { open: self, tokens, bound, done: 0 };
         widest(&mut fill);
         fill.done
     }
 
     /// Close the open batch, whose samples are all of `tokens`; how many batches that makes, all of them short.
-    pub(crate) fn end(&mut self, tokens: &[impl Index]) -> usize {
+    pub(crate) fn end(&mut self, tokens: &[u32]) -> usize {
         let (mut rest, mut short) = (tokens, 0);
         while !rest.is_empty() {
             let (now, later) = rest.split_at(self.limits.round_rows(rest.len() as u32) as usize);
@@ -123,14 +122,14 @@ impl<'a> Cutter<'a> {
     }
 }
 
-struct Fill<'a, 'l, I> {
+struct Fill<'a, 'l> {
     open: &'a mut Cutter<'l>,
-    tokens: &'a [I],
+    tokens: &'a [u32],
     bound: u32,
     done: usize,
 }
 
-impl<I: Index> Work for &mut Fill<'_, '_, I> {
+impl Work for &mut Fill<'_, '_> {
     #[inline(always)]
     #[expect(clippy::inline_always, reason = "compiled once for each instruction set")]
     fn run(self) {
@@ -151,7 +150,7 @@ impl<I: Index> Work for &mut Fill<'_, '_, I> {
 /// Add samples to the open batch, whose first ones `tokens` are, and say whether it is full.
 #[inline(always)]
 #[expect(clippy::inline_always, reason = "compiled once for each instruction set")]
-fn extend<I: Index>(open: &mut Cutter<'_>, tokens: &[I], least: usize) -> bool {
+fn extend(open: &mut Cutter<'_>, tokens: &[u32], least: usize) -> bool {
     let limits = open.limits;
     let rows_of = |longest| limits.rows(limits.padded(longest)) as usize;
     let (mut size, mut longest, mut rows) = (open.size, open.longest, open.rows);
@@ -167,14 +166,13 @@ fn extend<I: Index>(open: &mut Cutter<'_>, tokens: &[I], least: usize) -> bool {
         // Most often none of the next samples that still fit is longer than what is there.
         let fit = (rows - size).min(WIDTH);
         if let Some(next) = next.first_chunk::<WIDTH>() {
-            let tokens = |way: usize| if way < fit { next[way].position() as u32 } else { 0 };
+            let tokens = |way: usize| if way < fit { next[way] } else { 0 };
             if (0..WIDTH).map(tokens).fold(0, u32::max) <= longest {
                 size += fit;
                 continue;
             }
         }
-        for sample in next.iter().take(fit) {
-            let sample = sample.position() as u32;
+        for &sample in next.iter().take(fit) {
             if sample > longest {
                 let fewer = rows_of(sample);
                 if fewer <= size {
@@ -195,14 +193,14 @@ fn extend<I: Index>(open: &mut Cutter<'_>, tokens: &[I], least: usize) -> bool {
 /// The longest of `tokens`, 0 of none.
 #[inline(always)]
 #[expect(clippy::inline_always, reason = "compiled once for each instruction set")]
-fn longest_of<I: Index>(tokens: &[I]) -> u32 {
+fn longest_of(tokens: &[u32]) -> u32 {
     let Some(last) = tokens.last_chunk::<WIDTH>() else {
-        return tokens.iter().fold(0, |longest, sample| longest.max(sample.position() as u32));
+        return tokens.iter().copied().fold(0, u32::max);
     };
     // The last ones are looked at twice rather than one by one.
-    let mut longest = last.map(|sample| sample.position() as u32);
+    let mut longest = *last;
     for samples in tokens.chunks_exact(WIDTH) {
-        (0..WIDTH).for_each(|way| longest[way] = longest[way].max(samples[way].position() as u32));
+        (0..WIDTH).for_each(|way| longest[way] = longest[way].max(samples[way]));
     }
     longest.into_iter().fold(0, u32::max)
 }

@@ -86,12 +86,12 @@ impl<'a> FillLongest<'a> {
     }
 }
 
-impl<I: Index> Visitor<I> for FillLongest<'_> {
-    fn visit(&mut self, group: usize, tokens: &[I]) -> usize {
+impl Visitor for FillLongest<'_> {
+    fn visit<I: Index>(&mut self, group: usize, _: &[I], tokens: &[u32]) -> usize {
         self.bounds.get(group).map_or(tokens.len(), |&bound| self.cutter.fill(tokens, bound))
     }
 
-    fn end(&mut self, group: usize, tokens: &[I]) -> usize {
+    fn end<I: Index>(&mut self, group: usize, _: &[I], tokens: &[u32]) -> usize {
         if self.last_batch == LastBatch::Merge && group + 1 < self.bounds.len() {
             return 0;
         }

@@ -11,6 +11,7 @@ pub mod boundaries;
 mod bucket;
 mod chunks;
 mod classify;
+mod code;
 mod counts;
 mod error;
 mod fill;

@@ -16,7 +16,7 @@ use crate::order;
 use crate::overlong::{Excess, Overlong};
 use crate::pour::pour;
 use crate::ranks::{Remainder, settle};
-use crate::scatter::scattered;
+use crate::scatter::{Scattered, Tokens, scattered};
 use crate::sort::sorted;
 use crate::{Error, Histogram, Index, Interrupt, Length, Result};
 
@@ -227,8 +227,8 @@ impl Planner {
             }
             (_, PadTo::Boundary) => (shuffled(items, groups, counts, bits, threads, interrupt)?, fill_fixed()?),
             (_, PadTo::Longest) => {
-                let make = |item, tokens| [I::new(item), I::new(tokens as usize)];
-                let scattered = scattered(items, groups, counts, bits, threads, make, interrupt)?;
+                let lengths = Tokens::lengths(groups.bounds());
+                let scattered: Scattered<I> = scattered(items, groups, counts, bits, threads, lengths, interrupt)?;
                 let buckets = scattered.buckets.clone();
                 // What is short at the end of a bucket goes on in the next: one run.
                 let threads = if *last_batch == LastBatch::Merge { 1 } else { threads };
@@ -277,8 +277,7 @@ pub(crate) fn shuffled<L: Length, I: Index>(
     threads: usize,
     interrupt: Interrupt<'_>,
 ) -> Result<Vec<I>> {
-    let make = |item, _| [I::new(item)];
-    let scattered = scattered(items, groups, counts, bits, threads, make, interrupt)?;
+    let scattered: Scattered<I> = scattered(items, groups, counts, bits, threads, Tokens::none(), interrupt)?;
     let bins = scattered.buckets.last().map_or(0, |bucket| bucket.end);
     let single: Vec<_> = (0..bins).map(|bin| bin..bin + 1).collect();
     Ok(pour(scattered, &single, threads, |_| (), interrupt)?.0)

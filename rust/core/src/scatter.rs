@@ -8,25 +8,34 @@
 //! own. The bins of all stretches together are the same for any number of them.
 //! Source: Rao 1961, Sandelius 1962.
 
+use std::marker::PhantomData;
 use std::ops::Range;
 
 use crate::bucket::Buckets;
 use crate::classify::Table;
+use crate::code::Code;
 use crate::counts::Counts;
 use crate::items::Items;
 use crate::parallel::results;
-use crate::raw::{BLOCK, Digits, Draw, Roomy, scatter_roomy};
+use crate::raw::{BLOCK, Draw, Roomy, scatter_roomy};
 use crate::rng::{Key, Stream};
-use crate::{Index, Interrupt, Length, Result};
+use crate::{Error, Index, Interrupt, Length, Result};
 
-/// How many samples a bin holds at most on average: 128 KiB of indices and lengths.
-const BIN: u64 = 1 << 14;
-/// From so many samples on, bins hold four times as many, so that there are fewer lines to gather.
-const LARGE: u64 = 1 << 22;
+/// How many samples a bin holds at most, on average: while they are shuffled, the second-level cache must hold them.
+const MAX_BIN: u64 = 1 << 18;
+/// Fewer samples than this are not worth a bin.
+const MIN_BIN: u64 = 1 << 12;
+/// So many bins are enough: with fewer, samples wait for the one before, which went to the same bin; with more, the lines that
+/// are about to be filled leave the first-level cache.
+const ENOUGH: u64 = 1 << 8;
 /// So many items are worth a lane of their own.
 const LANE: usize = 1 << 18;
 /// Bins are numbered by 16 bits.
 const MAX_BINS: u64 = 1 << 16;
+/// Numbers are cut off where a bin has so many samples of a span, on average: fewer cost more than wider integers.
+const SEGMENT: usize = 8;
+/// Rooms of 8 standard deviations do not hold a bin once in 10^15 bins; of 64, never.
+const DEVIATIONS: [u64; 2] = [8, 64];
 
 /// How each bucket is divided into bins: a power of two of them.
 #[derive(Debug, Clone)]
@@ -40,7 +49,7 @@ struct Bins {
 
 impl Bins {
     fn new(counts: &[u64]) -> Self {
-        let mut target = if counts.iter().sum::<u64>() < LARGE { BIN } else { 4 * BIN };
+        let mut target = (counts.iter().sum::<u64>() / ENOUGH).next_power_of_two().clamp(MIN_BIN, MAX_BIN);
         loop {
             // Integers only: a logarithm could round differently elsewhere, and move samples.
             let bits: Vec<u32> =
@@ -54,52 +63,84 @@ impl Bins {
         }
     }
 
-    /// How much room to leave for each bin: its expected number of samples and 8 standard deviations, which once in 10^15 bins is
-    /// not enough.
-    fn rooms(&self, counts: &[u64]) -> Vec<usize> {
+    /// How much room to leave for each bin: its expected number of samples and some standard deviations.
+    fn rooms(&self, counts: &[u64], deviations: u64) -> Vec<usize> {
         let room = |(&count, &bits): (&u64, &u32)| {
             let expected = count.div_ceil(1 << bits);
-            let room = if bits == 0 { count } else { expected + 8 * (expected.isqrt() + 1) };
+            let room = if bits == 0 { count } else { count.min(expected + deviations * (expected.isqrt() + 1)) };
             std::iter::repeat_n(room as usize, 1 << bits)
         };
         counts.iter().zip(&self.bits).flat_map(room).collect()
     }
 
-    /// Per bucket, its first bin and how far a 16-bit digit must be shifted to choose one of them.
+    /// How many random bits choose a bin: a word is shared by as many samples as it has digits.
+    fn digit(&self) -> u32 {
+        if self.bits.iter().all(|&bits| bits <= 8) { 8 } else { 16 }
+    }
+
+    /// Per bucket, its first bin and how far a digit must be shifted to choose one of them.
     fn packed(&self) -> Vec<u32> {
-        self.first.iter().zip(&self.bits).map(|(first, bits)| first << 5 | (16 - bits)).collect()
+        let digit = self.digit();
+        self.first.iter().zip(&self.bits).map(|(first, bits)| first << 5 | (digit - bits)).collect()
     }
 }
 
-/// The bin of a sample whose bucket is `packed`, by a `digit` of 16 random bits.
-#[inline]
-fn bin_of(packed: u32, digit: u64) -> u16 {
-    ((packed >> 5) + ((digit as u32 & 0xFFFF) >> (packed & 31))) as u16
-}
-
 /// Items in bins that are still to be shuffled: bucket after bucket, several bins each.
-pub(crate) struct Scattered<I, const W: usize> {
-    /// The items of one stretch after another. All have all bins.
-    pub(crate) lanes: Vec<Roomy<[I; W]>>,
+pub(crate) struct Scattered<I> {
+    pub(crate) lanes: Lanes<I>,
+    /// How they lie there.
+    pub(crate) code: Code,
+    /// The fewest tokens that items of each bin have.
+    pub(crate) lows: Vec<u32>,
     /// Which bins each bucket has.
     pub(crate) buckets: Vec<Range<usize>>,
     /// The random bits of what comes next.
     pub(crate) inside: Key,
 }
 
-/// All items in random bins of their buckets, as `make` gives them from their number and their tokens.
+/// The items of one stretch after another, in integers that hold them: all have all bins.
+pub(crate) enum Lanes<I> {
+    Narrow(Vec<Roomy<I>>),
+    Wide(Vec<Roomy<u64>>),
+}
+
+/// What goes to the bins with every item.
+pub(crate) struct Tokens<F> {
+    /// From an item and its tokens, also for an item past the last.
+    pub(crate) of: F,
+    /// So many low bits of it go.
+    pub(crate) bits: u32,
+    /// The fewest that an item of each bucket has: its bits tell the rest. What is over-long may lose some.
+    pub(crate) lows: Vec<u32>,
+}
+
+impl Tokens<()> {
+    /// Nothing.
+    pub(crate) fn none() -> Tokens<impl Fn(usize, u32) -> u32 + Copy + Sync> {
+        Tokens { of: |_, _| 0, bits: 0, lows: Vec::new() }
+    }
+
+    /// The lengths of samples in buckets of these bounds.
+    pub(crate) fn lengths(bounds: &[u32]) -> Tokens<impl Fn(usize, u32) -> u32 + Copy + Sync> {
+        let lows: Vec<u32> = std::iter::once(0).chain(bounds.iter().map(|bound| bound + 1)).collect();
+        let widest = bounds.iter().zip(&lows).map(|(bound, low)| bound - low).max().unwrap_or(0);
+        Tokens { of: |_, tokens| tokens, bits: u32::BITS - widest.leading_zeros(), lows }
+    }
+}
+
+/// All items in random bins of their buckets, each with its `tokens`.
 ///
 /// # Errors
-/// Interrupted.
-pub(crate) fn scattered<L: Length, I: Index, const W: usize>(
+/// Interrupted; other lengths than those that were counted.
+pub(crate) fn scattered<L: Length, I: Index>(
     items: Items<'_, L>,
     groups: &Buckets,
     counts: &Counts,
     (seed, epoch): (u64, u64),
     threads: usize,
-    make: impl Fn(usize, u32) -> [I; W] + Copy + Sync,
+    tokens: Tokens<impl Fn(usize, u32) -> u32 + Copy + Sync>,
     interrupt: Interrupt<'_>,
-) -> Result<Scattered<I, W>> {
+) -> Result<Scattered<I>> {
     let bins = Bins::new(counts);
     let mut packed = bins.packed();
     if items.cut_to(groups.longest()) {
@@ -107,72 +148,93 @@ pub(crate) fn scattered<L: Length, I: Index, const W: usize>(
         packed.pop();
         packed.extend(packed.last().copied());
     }
-    let table = Table::new(groups, packed);
-    let key = Key::new(seed, epoch, Stream::Bins);
-    let lanes = if let Some(cells) = table.exact() {
-        let draw = DrawBins { items, key, lookup: |length: L| cells[usize::from(length.saturated())] };
-        placed(draw, &bins, counts, threads, make, interrupt)?
-    } else {
-        let table = &table;
-        let draw = DrawBins { items, key, lookup: |length: L| table.value(length.into()) };
-        placed(draw, &bins, counts, threads, make, interrupt)?
+    let (table, key, code) = (Table::new(groups, packed), Key::new(seed, epoch, Stream::Bins), Code::new(tokens.bits));
+    let span = code.span::<I>();
+    let narrow = span >= BLOCK as u64 && (span >= items.len() as u64 || span >= (SEGMENT * bins.total) as u64);
+    let share = Share { items, bins: &bins, counts, key, code, tokens: tokens.of, threads, interrupt };
+    let lanes = match (table.exact(), narrow) {
+        (Some(cells), true) => Lanes::Narrow(share.placed(|length: L| cells[usize::from(length.saturated())])?),
+        (None, true) => Lanes::Narrow(share.placed(|length: L| table.value(length.into()))?),
+        (_, false) => Lanes::Wide(share.placed(|length: L| table.value(length.into()))?),
     };
-    let buckets = bins.first.iter().zip(&bins.bits).map(|(&first, bits)| first as usize..first as usize + (1 << bits));
-    Ok(Scattered { lanes, buckets: buckets.collect(), inside: Key::new(seed, epoch, Stream::InBin) })
+    let bucket = |(&first, bits): (&u32, &u32)| first as usize..first as usize + (1 << bits);
+    let buckets: Vec<_> = bins.first.iter().zip(&bins.bits).map(bucket).collect();
+    let lows = tokens.lows.into_iter().chain(std::iter::repeat(0)).zip(&buckets);
+    let lows = lows.flat_map(|(low, bucket)| std::iter::repeat_n(low, bucket.len())).collect();
+    Ok(Scattered { lanes, code, lows, buckets, inside: Key::new(seed, epoch, Stream::InBin) })
 }
 
-/// Every item in the bin that it draws: in one pass a lane, or all in one lane and counted first, if ever a bin lacks room.
-fn placed<L: Length, F: Fn(L) -> u32 + Copy + Sync, E: Copy + Send>(
-    draw: DrawBins<'_, L, F>,
-    bins: &Bins,
-    counts: &Counts,
+/// Work that several threads share: each scatters a stretch of the items.
+struct Share<'a, L, F> {
+    items: Items<'a, L>,
+    bins: &'a Bins,
+    counts: &'a Counts,
+    key: Key,
+    code: Code,
+    tokens: F,
     threads: usize,
-    make: impl Fn(usize, u32) -> E + Copy + Sync,
-    interrupt: Interrupt<'_>,
-) -> Result<Vec<Roomy<E>>> {
-    let n = draw.items.len();
-    let lanes = threads.min(n / LANE + 1);
-    let size = n.div_ceil(lanes).next_multiple_of(BLOCK);
-    let own = |lane: usize| (lane * size).min(n)..((lane + 1) * size).min(n);
-    let shares = counts.by_lane(lanes, || results(threads, lanes, &|lane| Ok(draw.count(own(lane), bins))))?;
-    let scatter = |lane: usize| scatter_roomy(own(lane), &bins.rooms(&shares[lane]), draw, make, interrupt);
-    let all: Option<Vec<Roomy<E>>> = results(threads, lanes, &scatter)?.into_iter().collect();
-    match all {
-        Some(lanes) => Ok(lanes),
-        None => counted(draw, bins, threads, make, interrupt),
+    interrupt: Interrupt<'a>,
+}
+
+impl<L: Length, F: Fn(usize, u32) -> u32 + Copy + Sync> Share<'_, L, F> {
+    /// Every item in the bin that it draws. `lookup` leads from a length to its bucket's first bin and shift.
+    fn placed<E: Index>(&self, lookup: impl Fn(L) -> u32 + Copy + Sync) -> Result<Vec<Roomy<E>>> {
+        let Self { items, key, code, tokens, threads, .. } = *self;
+        let draw = DrawBins { items, key, digit: self.bins.digit(), lookup, code, tokens, element: PhantomData };
+        let n = items.len();
+        let lanes = threads.min(n / LANE + 1);
+        let size = n.div_ceil(lanes).next_multiple_of(BLOCK);
+        let own = |lane: usize| (lane * size).min(n)..((lane + 1) * size).min(n);
+        let count = || results(threads, lanes, &|lane| Ok(draw.count(own(lane), self.bins)));
+        let shares = self.counts.by_lane(lanes, count)?;
+        for deviations in DEVIATIONS {
+            let rooms = |lane: usize| self.bins.rooms(&shares[lane], deviations);
+            let scatter = |lane: usize| scatter_roomy(own(lane), &rooms(lane), code.span::<E>(), draw, self.interrupt);
+            let all: Option<Vec<Roomy<E>>> = results(threads, lanes, &scatter)?.into_iter().collect();
+            if let Some(lanes) = all {
+                return Ok(lanes);
+            }
+        }
+        Err(Error::invalid("lengths have changed since the planner was made with them; make a new planner"))
     }
 }
 
-/// Every item in the bin that it draws, in one lane, without any room to spare.
-fn counted<L: Length, F: Fn(L) -> u32 + Copy + Sync, E: Copy + Send>(
-    draw: DrawBins<'_, L, F>,
-    bins: &Bins,
-    threads: usize,
-    make: impl Fn(usize, u32) -> E + Copy + Sync,
-    interrupt: Interrupt<'_>,
-) -> Result<Vec<Roomy<E>>> {
-    let items = draw.items;
-    let digits = Digits::draw(items.len(), bins.total, threads, draw, interrupt)?;
-    let (elements, starts) = digits.scatter(threads, |item| make(item, items.tokens(item)), interrupt)?;
-    Ok(vec![Roomy { elements, bins: starts.windows(2).map(|pair| pair[0]..pair[1]).collect() }])
-}
-
-/// Draws the bin of every item: one random word serves four.
-struct DrawBins<'a, L, F> {
+/// Draws the bin of every item.
+struct DrawBins<'a, L, F, T, E> {
     items: Items<'a, L>,
     key: Key,
-    /// From a length to its bucket's first bin and shift.
+    /// Bits of a digit.
+    digit: u32,
     lookup: F,
+    code: Code,
+    tokens: T,
+    element: PhantomData<fn() -> E>,
 }
 
-impl<L, F: Copy> Clone for DrawBins<'_, L, F> {
+impl<L, F: Copy, T: Copy, E> Clone for DrawBins<'_, L, F, T, E> {
     fn clone(&self) -> Self {
         *self
     }
 }
-impl<L, F: Copy> Copy for DrawBins<'_, L, F> {}
+impl<L, F: Copy, T: Copy, E> Copy for DrawBins<'_, L, F, T, E> {}
 
-impl<L: Length, F: Fn(L) -> u32> DrawBins<'_, L, F> {
+impl<L: Length, F: Fn(L) -> u32, T, E> DrawBins<'_, L, F, T, E> {
+    /// The bins of items with these `lengths`, the first of which is number `start`: one random word serves `WAYS` of them.
+    #[inline(always)]
+    #[expect(clippy::inline_always, reason = "compiled once for each instruction set")]
+    fn bins<const WAYS: usize>(&self, start: usize, lengths: &[L; BLOCK], bins: &mut [u16; BLOCK]) {
+        let digit = u64::BITS as usize / WAYS;
+        let shared = bins.chunks_exact_mut(WAYS).zip(lengths.chunks_exact(WAYS));
+        for ((bins, lengths), position) in shared.zip((start / WAYS) as u64..) {
+            let word = self.key.word(position);
+            for way in 0..WAYS {
+                let packed = (self.lookup)(lengths[way]);
+                let drawn = (word >> (digit * way)) as u32 & ((1 << digit) - 1);
+                bins[way] = ((packed >> 5) + (drawn >> (packed & 31))) as u16;
+            }
+        }
+    }
+
     /// How many of the items `own` each bucket has.
     fn count(&self, own: Range<usize>, bins: &Bins) -> Vec<u64> {
         // By first bin. Four counters each: neighbours often share a bucket, and one counter would wait for its own store.
@@ -185,10 +247,18 @@ impl<L: Length, F: Fn(L) -> u32> DrawBins<'_, L, F> {
     }
 }
 
-impl<L: Length, F: Fn(L) -> u32 + Copy + Sync> Draw for DrawBins<'_, L, F> {
+impl<L, F, T, E> Draw for DrawBins<'_, L, F, T, E>
+where
+    L: Length,
+    F: Fn(L) -> u32 + Copy + Sync,
+    T: Fn(usize, u32) -> u32 + Copy + Sync,
+    E: Index,
+{
+    type Element = E;
+
     #[inline(always)]
     #[expect(clippy::inline_always, reason = "compiled once for each instruction set")]
-    fn block(self, start: usize, bins: &mut [u16; BLOCK], tokens: &mut [u32; BLOCK]) {
+    fn block(self, start: usize, bins: &mut [u16; BLOCK], elements: &mut [E; BLOCK]) {
         let ceiling = self.items.ceiling();
         let rest: [L; BLOCK];
         let lengths = if let Some(whole) = self.items.whole(start) {
@@ -197,15 +267,13 @@ impl<L: Length, F: Fn(L) -> u32 + Copy + Sync> Draw for DrawBins<'_, L, F> {
             rest = std::array::from_fn(|i| L::new(self.items.tokens(start + i)));
             &rest
         };
-        let quads = bins.chunks_exact_mut(4).zip(lengths.chunks_exact(4));
-        for ((bins, lengths), quad) in quads.zip(start as u64 >> 2..) {
-            let word = self.key.word(quad);
-            for way in 0..4 {
-                bins[way] = bin_of((self.lookup)(lengths[way]), word >> (16 * way));
-            }
+        if self.digit == 8 {
+            self.bins::<8>(start, lengths, bins);
+        } else {
+            self.bins::<4>(start, lengths, bins);
         }
-        for (tokens, &length) in tokens.iter_mut().zip(lengths) {
-            *tokens = length.into().min(ceiling);
+        for ((element, &length), item) in elements.iter_mut().zip(lengths).zip(start..) {
+            *element = self.code.pack(item, (self.tokens)(item, length.into().min(ceiling)));
         }
     }
 }
@@ -213,51 +281,100 @@ impl<L: Length, F: Fn(L) -> u32 + Copy + Sync> Draw for DrawBins<'_, L, F> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Error;
+    use crate::code::Sample;
 
-    fn gathered(lanes: &[Roomy<[u32; 2]>], bins: usize) -> Vec<Vec<[u32; 2]>> {
-        let of =
-            |bin: usize| lanes.iter().flat_map(move |lane: &Roomy<[u32; 2]>| &lane.elements[lane.bins[bin].clone()]);
-        (0..bins).map(|bin| of(bin).copied().collect()).collect()
+    /// The samples of every bin.
+    fn read<E: Index>(lanes: &[Roomy<E>], scattered: &Scattered<u32>) -> Vec<Vec<Sample<u32>>> {
+        let bins = 0..scattered.lows.len();
+        bins.map(|bin| {
+            let size = lanes.iter().map(|lane| lane.bins[bin].len()).sum();
+            let mut samples = vec![Sample::default(); size];
+            let make = |first, packed| scattered.code.unpack(packed, first, scattered.lows[bin]);
+            scattered.code.reader(lanes, bin).read(&mut samples, make);
+            samples
+        })
+        .collect()
+    }
+
+    struct Case {
+        lengths: Vec<u32>,
+        groups: Buckets,
+        counts: Counts,
+    }
+
+    impl Case {
+        /// Samples of four buckets, the last of which is over-long; all lengths are multiples of 2^`shift`.
+        fn new(samples: usize, shift: u32) -> Self {
+            let words = Key::new(1, 0, Stream::Reference);
+            let lengths: Vec<u32> = (0..samples as u64).map(|i| ((words.word(i) % 900) as u32) << shift).collect();
+            let groups = Buckets::new([100, 250, 600].map(|bound| bound << shift).to_vec()).unwrap();
+            let mut counts = vec![0; 4];
+            for &length in &lengths {
+                counts[groups.of(length)] += 1;
+            }
+            Self { lengths, groups, counts: Counts::new(counts) }
+        }
+
+        fn scattered(&self, counts: &Counts, threads: usize) -> Result<Scattered<u32>> {
+            let items = Items::new(&self.lengths, u32::MAX, &[]);
+            let tokens = Tokens::lengths(self.groups.bounds());
+            scattered(items, &self.groups, counts, (3, 5), threads, tokens, Interrupt::NEVER)
+        }
     }
 
     #[test]
-    fn one_pass_and_counting_first_give_the_same_bins() {
-        let words = Key::new(1, 0, Stream::Reference);
-        let lengths: Vec<u16> = (0..600_001).map(|i| (words.word(i) % 900) as u16).collect();
-        let items = Items::new(&lengths, u32::MAX, &[]);
-        let groups = Buckets::new(vec![100, 250, 600]).unwrap();
-        let mut counts = vec![0; 4];
-        for &length in &lengths {
-            counts[groups.of(length.into())] += 1;
+    fn bins_are_the_same_for_any_threads_and_however_samples_are_packed() {
+        for (samples, shifts) in [(600_001, [0, 6, 14]), (100_001, [0, 12, 20])] {
+            let mut first: Option<Vec<Vec<u32>>> = None;
+            for shift in shifts {
+                let case = Case::new(samples, shift);
+                for threads in [1, 2, 3] {
+                    let scattered = case.scattered(&case.counts.clone(), threads).unwrap();
+                    let (bins, lanes, wide) = match &scattered.lanes {
+                        Lanes::Narrow(lanes) => (read(lanes, &scattered), lanes.len(), false),
+                        Lanes::Wide(lanes) => (read(lanes, &scattered), lanes.len(), true),
+                    };
+                    assert_eq!((lanes, wide), (threads.min(samples / LANE + 1), shift == shifts[2]));
+                    for (bucket, own) in scattered.buckets.iter().enumerate() {
+                        for sample in bins[own.clone()].iter().flatten() {
+                            let length = case.lengths[sample.index as usize];
+                            assert_eq!(case.groups.of(length), bucket);
+                            assert!(bucket == 3 || sample.tokens == length);
+                        }
+                    }
+                    let numbers = |own: &Vec<Sample<u32>>| own.iter().map(|sample| sample.index).collect::<Vec<u32>>();
+                    let numbers: Vec<Vec<u32>> = bins.iter().map(numbers).collect();
+                    assert_eq!(numbers.iter().flatten().count(), samples);
+                    assert!(numbers.iter().all(|own| own.is_sorted()));
+                    assert!(*first.get_or_insert_with(|| numbers.clone()) == numbers);
+                }
+            }
         }
-        let bins = Bins::new(&counts);
-        let table = Table::new(&groups, bins.packed());
-        let draw = DrawBins { items, key: words, lookup: |length: u16| table.value(length.into()) };
-        let make = |item, tokens| [item as u32, tokens];
-        let exact = gathered(&counted(draw, &bins, 2, make, Interrupt::NEVER).unwrap(), bins.total);
-        assert_eq!(exact.iter().flatten().count(), lengths.len());
-        for (bin, own) in exact.iter().enumerate() {
-            let bucket = bins.first.partition_point(|&first| first as usize <= bin) - 1;
-            assert!(own.iter().all(|&[item, tokens]| u32::from(lengths[item as usize]) == tokens));
-            assert!(own.iter().all(|&[_, tokens]| groups.of(tokens) == bucket));
-            assert!(own.is_sorted());
+    }
+
+    #[test]
+    fn lanes_are_counted_once() {
+        let case = Case::new(600_001, 0);
+        case.scattered(&case.counts, 3).unwrap();
+        let shares = case.counts.by_lane(3, || Err(Error::Interrupted)).unwrap();
+        let sum = |bucket| shares.iter().map(|share: &Vec<u64>| share[bucket]).sum();
+        assert_eq!((0..4).map(sum).collect::<Vec<u64>>(), *case.counts);
+    }
+
+    #[test]
+    fn other_lengths_than_were_counted_are_refused() {
+        let case = Case::new(600_001, 0);
+        for counts in [vec![0; 4], vec![600_001, 0, 0, 0], vec![5, 5, 5, 599_986]] {
+            let error = case.scattered(&Counts::new(counts), 1).err().map(|error| error.to_string());
+            assert!(error.unwrap().contains("lengths have changed"));
         }
-        let counts = Counts::new(counts);
-        for threads in [1, 2, 3] {
-            let counts = counts.clone();
-            let lanes = placed(draw, &bins, &counts, threads, make, Interrupt::NEVER).unwrap();
-            assert_eq!(lanes.len(), threads);
-            assert!(gathered(&lanes, bins.total) == exact);
-            // What each lane has is counted once.
-            let shares = counts.by_lane(threads, || Err(Error::Interrupted)).unwrap();
-            assert_eq!(
-                (0..4).map(|bucket| shares.iter().map(|share| share[bucket]).sum()).collect::<Vec<u64>>(),
-                *counts
-            );
-            // Without room for all, counting helps.
-            let lanes = placed(draw, &bins, &Counts::new(vec![0; 4]), 1, make, Interrupt::NEVER).unwrap();
-            assert!(gathered(&lanes, bins.total) == exact);
-        }
+    }
+
+    #[test]
+    fn few_bins_share_a_word_among_eight_samples() {
+        assert_eq!(Bins::new(&[1 << 20, 7]).digit(), 8);
+        let many = Bins::new(&[1 << 27, 7]);
+        assert_eq!((many.digit(), many.bits, many.total), (16, vec![9, 0], 513));
+        assert_eq!(Bins::new(&[1 << 36]).total as u64, MAX_BINS);
     }
 }

@@ -60,9 +60,11 @@ impl<L> Clone for ByLength<'_, L> {
 impl<L> Copy for ByLength<'_, L> {}
 
 impl<L: Length> Draw for ByLength<'_, L> {
+    type Element = ();
+
     #[inline(always)]
     #[expect(clippy::inline_always, reason = "compiled once for each instruction set")]
-    fn block(self, start: usize, bins: &mut [u16; BLOCK], _: &mut [u32; BLOCK]) {
+    fn block(self, start: usize, bins: &mut [u16; BLOCK], _: &mut [(); BLOCK]) {
         let bin = |length: u32| self.bins[(length as usize).min(self.bins.len() - 1)];
         if let Some(lengths) = self.items.whole::<BLOCK>(start) {
             for (own, &length) in bins.iter_mut().zip(lengths) {

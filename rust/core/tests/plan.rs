@@ -1,6 +1,7 @@
 //! Plans keep their promises over random lengths, layouts and settings; the fuzz target of the core, in `cargo test`.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on should say so at once")]
 
+use lengthwise_core::rng::mix;
 use lengthwise_core::{
     Batch, Interrupt, LastBatch, Limits, Order, Overlong, PadTo, Padded, Plan, Planner, Remainder, Settings,
 };
@@ -312,6 +313,30 @@ fn interrupts_are_heard() {
         assert_eq!(stopped, Err(lengthwise_core::Error::Interrupted));
     }
     assert!(planner.plan::<_, u32>(&lengths[1..], 0, Interrupt::NEVER).is_err());
+}
+
+/// Samples travel to their bins in integers of one width or another, without the bits that can be told from where they lie.
+/// What comes out must not show it: lengths of more bits give the same plan.
+#[test]
+fn plans_are_the_same_however_samples_are_packed() {
+    let scaled = |samples: u64, shift: u32, threads: u32| {
+        let lengths: Vec<u32> = (0..samples).map(|i| ((1 + mix(i) % 900) as u32) << shift).collect();
+        let (layout, settings) = simple(20_000 << shift, vec![100 << shift, 350 << shift, 900 << shift]);
+        let planner = Planner::new(&lengths, layout, Settings { threads, ..settings }, Interrupt::NEVER).unwrap();
+        let plan: Plan<u32> = planner.plan(&lengths, 3, Interrupt::NEVER).unwrap();
+        let wide: Plan<u64> = planner.plan(&lengths, 3, Interrupt::NEVER).unwrap();
+        assert!(plan.indices.iter().map(|&index| u64::from(index)).eq(wide.indices));
+        assert_eq!(plan.batches, wide.batches);
+        let unscaled = |batch: &Batch| Batch { padded_length: batch.padded_length >> shift, ..*batch };
+        (plan.indices, plan.batches.iter().map(unscaled).collect::<Vec<_>>())
+    };
+    // Spans of 2^22, 2^15 and 2^12 samples; and too short to be worth it.
+    for (samples, shifts) in [(600_001, [0, 7, 13, 21]), (100_001, [0, 7, 12, 21])] {
+        let first = scaled(samples, 0, 1);
+        for shift in shifts {
+            assert!([1, 3].into_iter().all(|threads| scaled(samples, shift, threads) == first), "{shift}");
+        }
+    }
 }
 
 /// Every order of the samples of one bucket is equally likely, through all stages of the plan.

@@ -65,26 +65,29 @@ impl Shaped {
 /// Both lengths of a sample in one integer.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Packing {
+    /// How many bits that takes.
+    pub(crate) bits: u32,
+    /// How many of them the second length takes.
     shift: u32,
 }
 
 impl Packing {
-    /// For lengths up to `longest`, in integers of `bytes`; `None` where they do not fit.
-    pub(crate) fn new([first, second]: [u32; 2], bytes: usize) -> Option<Self> {
+    /// For lengths up to `longest`; `None` where they do not fit 32 bits.
+    pub(crate) fn new([first, second]: [u32; 2]) -> Option<Self> {
         let bits = |length: u32| u32::BITS - length.leading_zeros();
-        (bits(first) + bits(second) <= 8 * bytes as u32).then(|| Self { shift: bits(second) })
+        let packing = Self { bits: bits(first) + bits(second), shift: bits(second) };
+        (packing.bits <= u32::BITS).then_some(packing)
     }
 
     /// Longer lengths than were promised give any integer.
     #[inline]
-    pub(crate) fn pack<I: Index>(self, [first, second]: [u32; 2]) -> I {
-        I::new((u64::from(first) << self.shift | u64::from(second)) as usize)
+    pub(crate) fn pack(self, [first, second]: [u32; 2]) -> u32 {
+        (u64::from(first) << self.shift) as u32 | second
     }
 
     #[inline]
-    pub(crate) fn unpack(self, packed: impl Index) -> [u32; 2] {
-        let packed = packed.position() as u64;
-        [(packed >> self.shift) as u32, (packed & ((1 << self.shift) - 1)) as u32]
+    pub(crate) fn unpack(self, packed: u32) -> [u32; 2] {
+        [(u64::from(packed) >> self.shift) as u32, packed & ((1_u64 << self.shift) - 1) as u32]
     }
 }
 
@@ -117,80 +120,73 @@ impl Open {
     }
 }
 
-impl<I: Index, F: Fn(I) -> [u32; 2] + Send> Visitor<I> for FillLongest<'_, F> {
-    fn visit(&mut self, cell: usize, samples: &[I]) -> usize {
+impl<F: Fn(usize, u32) -> [u32; 2] + Copy + Send> Visitor for FillLongest<'_, F> {
+    fn visit<I: Index>(&mut self, cell: usize, samples: &[I], tokens: &[u32]) -> usize {
         let Some(&bounds) = self.cells.get(cell) else { return samples.len() };
+        let pair = pair_at(self.pair, samples, tokens);
         // So many samples fit a batch whatever they are.
         let least = self.rows(bounds).max(1);
-        let mut rest = samples;
-        while self.extend(rest, least) {
-            let (kept, later) = rest.split_at(self.limits.round_rows(self.open.size as u32) as usize);
-            let whole = kept.len() == self.open.size;
-            self.close(if whole { self.open.longest } else { self.longest(kept) }, kept.len());
-            rest = later;
+        let mut done = 0;
+        while self.extend(done..samples.len(), &pair, least) {
+            let kept = self.limits.round_rows(self.open.size as u32) as usize;
+            let longest = if kept == self.open.size { self.open.longest } else { longest(done..done + kept, &pair) };
+            self.close(longest, kept);
+            done += kept;
         }
-        samples.len() - rest.len()
+        done
     }
 
-    fn end(&mut self, cell: usize, samples: &[I]) -> usize {
-        let mut rest = samples;
+    fn end<I: Index>(&mut self, cell: usize, samples: &[I], tokens: &[u32]) -> usize {
         if self.drop_short && cell < self.cells.len() {
-            self.made.dropped += rest.len() as u64;
-            self.open = Open::at(self.open.start + rest.len());
+            self.made.dropped += samples.len() as u64;
+            self.open = Open::at(self.open.start + samples.len());
             return samples.len();
         }
-        while !rest.is_empty() {
-            let (kept, later) = rest.split_at(self.limits.round_rows(rest.len() as u32) as usize);
-            self.close(self.longest(kept), kept.len());
-            rest = later;
+        let (pair, mut done) = (pair_at(self.pair, samples, tokens), 0);
+        while done < samples.len() {
+            let kept = self.limits.round_rows((samples.len() - done) as u32) as usize;
+            self.close(longest(done..done + kept, &pair), kept);
+            done += kept;
         }
         samples.len()
     }
 }
 
-impl<F> FillLongest<'_, F> {
-    /// Add samples to the open batch, whose first ones `samples` are, and say whether it is full.
+impl<F: Fn(usize, u32) -> [u32; 2] + Copy> FillLongest<'_, F> {
+    /// Add samples to the open batch, which starts where `samples` do, and say whether it is full.
     #[inline]
-    fn extend<I: Index>(&mut self, samples: &[I], least: usize) -> bool
-    where
-        F: Fn(I) -> [u32; 2],
-    {
-        let Open { mut size, mut longest, mut rows, .. } = self.open;
+    fn extend(&mut self, samples: Range<usize>, pair: &impl Fn(usize) -> [u32; 2], least: usize) -> bool {
+        let Open { mut size, longest: mut longer, mut rows, .. } = self.open;
         if size == 0 {
             size = least.min(samples.len());
-            longest = self.longest(&samples[..size]);
-            rows = self.rows(longest);
+            longer = longest(samples.start..samples.start + size, pair);
+            rows = self.rows(longer);
         }
         let full = loop {
             if size == rows && size > 0 {
                 break true;
             }
-            let Some(&next) = samples.get(size) else { break false };
-            let pair = (self.pair)(next);
-            if pair[0] > longest[0] || pair[1] > longest[1] {
-                let longer = larger(longest, pair);
-                let fewer = self.rows(longer);
+            if size == samples.len() {
+                break false;
+            }
+            let next = pair(samples.start + size);
+            if next[0] > longer[0] || next[1] > longer[1] {
+                let even_longer = larger(longer, next);
+                let fewer = self.rows(even_longer);
                 if fewer <= size {
                     break true;
                 }
-                (longest, rows) = (longer, fewer);
+                (longer, rows) = (even_longer, fewer);
             }
             size += 1;
         };
-        self.open = Open { size, longest, rows, ..self.open };
+        self.open = Open { size, longest: longer, rows, ..self.open };
         full
     }
 
     fn close(&mut self, longest: [u32; 2], size: usize) {
         self.made.push(self.open.start, size as u32, self.padding.shape(longest));
         self.open = Open::at(self.open.start + size);
-    }
-
-    fn longest<I: Index>(&self, samples: &[I]) -> [u32; 2]
-    where
-        F: Fn(I) -> [u32; 2],
-    {
-        samples.iter().fold([0, 0], |longest, &sample| larger(longest, (self.pair)(sample)))
     }
 
     /// How many samples a batch of these longest lengths holds; none where even one is too many.
@@ -200,6 +196,20 @@ impl<F> FillLongest<'_, F> {
         let fits = tokens <= self.limits.max_tokens.min(u64::from(MAX_LENGTH));
         if fits { self.limits.rows(tokens as u32) as usize } else { 0 }
     }
+}
+
+/// From positions among `samples` to their lengths.
+fn pair_at<I: Index>(
+    pair: impl Fn(usize, u32) -> [u32; 2],
+    samples: &[I],
+    tokens: &[u32],
+) -> impl Fn(usize) -> [u32; 2] {
+    move |i| pair(samples[i].position(), tokens[i])
+}
+
+/// The longest of each length.
+fn longest(samples: Range<usize>, pair: &impl Fn(usize) -> [u32; 2]) -> [u32; 2] {
+    samples.fold([0, 0], |longest, sample| larger(longest, pair(sample)))
 }
 
 #[inline]

@@ -26,7 +26,7 @@ use crate::overlong::Overlong;
 use crate::plan::{Accounts, PadTo, Plan, Settings, shuffled, starts_of};
 use crate::pour::pour;
 use crate::ranks::settle;
-use crate::scatter::scattered;
+use crate::scatter::{Tokens, scattered};
 use crate::{Error, Index, Interrupt, Length, MAX_LENGTH, Result};
 
 /// Samples between two looks at the interrupt.
@@ -176,7 +176,7 @@ impl PairPlanner {
         let Self { layout: PaddedPairs { limits, padding, .. }, cells, settings, .. } = self;
         let starts = starts_of(&self.counts);
         let pair = |item: usize| lengths[item].map(Into::into);
-        let (indices, mut made) = match (self.layout.pad_to, Packing::new(self.longest, size_of::<I>())) {
+        let (indices, mut made) = match (self.layout.pad_to, Packing::new(self.longest)) {
             (PadTo::Boundary, _) => {
                 let (items, bits) = (Items::new(&self.of, u32::MAX, &[]), (settings.seed, epoch));
                 let threads = settings.threads as usize;
@@ -189,11 +189,11 @@ impl PairPlanner {
                 (indices, made)
             }
             (PadTo::Longest, Some(packing)) => {
-                self.pour_longest(epoch, |item| packing.pack(pair(item)), |packed| packing.unpack(packed), interrupt)?
+                let packed = |item: usize, _| lengths.get(item).map_or(0, |_| packing.pack(pair(item)));
+                let tokens = Tokens { of: packed, bits: packing.bits, lows: Vec::new() };
+                self.pour_longest(epoch, tokens, |_, packed| packing.unpack(packed), interrupt)?
             }
-            (PadTo::Longest, None) => {
-                self.pour_longest(epoch, I::new, |sample: I| pair(sample.position()), interrupt)?
-            }
+            (PadTo::Longest, None) => self.pour_longest(epoch, Tokens::none(), |sample, _| pair(sample), interrupt)?,
         };
         if settings.overlong == Overlong::Alone {
             for (position, index) in indices.iter().enumerate().skip(starts[cells.bounds().len()]) {
@@ -203,19 +203,19 @@ impl PairPlanner {
         Ok((indices, made))
     }
 
-    /// The samples of every cell, shuffled, in batches padded to their longest samples. With every sample goes what
-    /// `with` makes of it, which `pair` makes its lengths of.
+    /// The samples of every cell, shuffled, in batches padded to their longest samples. `pair` gives the lengths of a sample,
+    /// from itself and its tokens.
     fn pour_longest<I: Index>(
         &self,
         epoch: u64,
-        with: impl Fn(usize) -> I + Copy + Sync,
-        pair: impl Fn(I) -> [u32; 2] + Copy + Send,
+        tokens: Tokens<impl Fn(usize, u32) -> u32 + Copy + Sync>,
+        pair: impl Fn(usize, u32) -> [u32; 2] + Copy + Send,
         interrupt: Interrupt<'_>,
     ) -> Result<(Vec<I>, Shaped)> {
         let Self { layout: PaddedPairs { limits, padding, .. }, cells, settings, .. } = self;
         let (bits, threads) = ((settings.seed, epoch), settings.threads as usize);
-        let (items, make) = (Items::new(&self.of, u32::MAX, &[]), |item, _| [I::new(item), with(item)]);
-        let scattered = scattered(items, &self.groups, &self.counts, bits, threads, make, interrupt)?;
+        let items = Items::new(&self.of, u32::MAX, &[]);
+        let scattered = scattered(items, &self.groups, &self.counts, bits, threads, tokens, interrupt)?;
         let units = scattered.buckets.clone();
         let filler = |start| FillLongest {
             limits,

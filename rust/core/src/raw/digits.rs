@@ -24,9 +24,12 @@ pub(crate) const BLOCK: usize = 1 << 10;
 
 /// Who says which bin a position belongs to.
 pub(crate) trait Draw: Copy + Sync {
-    /// The bins of the positions from `start`, a multiple of four, on, and their tokens; anything past the last position. Must be
-    /// inlined always (a closure cannot be).
-    fn block(self, start: usize, bins: &mut [u16; BLOCK], tokens: &mut [u32; BLOCK]);
+    /// What goes to the bins.
+    type Element: Copy + Default;
+
+    /// The bins of the positions from `start`, a multiple of four, on, and their elements; anything past the last position. Must
+    /// be inlined always (a closure cannot be).
+    fn block(self, start: usize, bins: &mut [u16; BLOCK], elements: &mut [Self::Element; BLOCK]);
 }
 
 /// A bin number for every position, and how many positions each bin has.
@@ -147,21 +150,21 @@ impl<F: Draw> Work for Count<'_, F> {
 
 #[inline(always)]
 #[expect(clippy::inline_always, reason = "compiled once for each instruction set")]
-fn count(
+fn count<D: Draw>(
     digits: &mut [MaybeUninit<u16>],
     start: usize,
     bins: usize,
-    draw: impl Draw,
+    draw: D,
     interrupt: Interrupt<'_>,
 ) -> Result<Vec<usize>> {
     // Four counters a bin: neighbours often share a bin, and one counter would wait for its own store.
     let mut counts = vec![[0_u32; 4]; bins];
-    let (mut drawn, mut tokens) = ([0; BLOCK], [0; BLOCK]);
+    let (mut drawn, mut elements) = ([0; BLOCK], [D::Element::default(); BLOCK]);
     for (block, own) in digits.chunks_mut(BLOCK).enumerate() {
         if block % (CHUNK / BLOCK) == 0 {
             interrupt.check()?;
         }
-        draw.block(start + block * BLOCK, &mut drawn, &mut tokens);
+        draw.block(start + block * BLOCK, &mut drawn, &mut elements);
         for (quad, drawn) in own.chunks_mut(4).zip(drawn.chunks_exact(4)) {
             for (way, digit) in quad.iter_mut().enumerate() {
                 counts[usize::from(drawn[way])][way] += 1;
@@ -273,7 +276,9 @@ mod tests {
     }
 
     impl Draw for Mixed {
-        fn block(self, start: usize, bins: &mut [u16; BLOCK], _: &mut [u32; BLOCK]) {
+        type Element = ();
+
+        fn block(self, start: usize, bins: &mut [u16; BLOCK], _: &mut [(); BLOCK]) {
             *bins = std::array::from_fn(|i| self.digit(start + i));
         }
     }

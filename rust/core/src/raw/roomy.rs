@@ -1,5 +1,6 @@
 //! Samples scattered to bins in one pass: bins have room to spare, so that nobody has to count first.
 
+use std::mem::MaybeUninit;
 use std::ops::Range;
 
 use super::digits::{BLOCK, CHUNK, Draw, STREAM_BINS, STREAM_BYTES};
@@ -14,22 +15,45 @@ pub(crate) struct Roomy<E> {
     pub(crate) elements: Vec<E>,
     /// Where each bin is, in ascending order.
     pub(crate) bins: Vec<Range<usize>>,
+    /// Which span of positions the first element is of.
+    first: u64,
+    /// For every further span, where each bin's elements of it begin.
+    marks: Vec<usize>,
 }
 
-/// What `make` gives for every one of `positions`, which start at a multiple of four, and its tokens: by bin, in ascending
-/// order of positions inside each. `None` where a bin would hold more than its `rooms` say.
+impl<E> Roomy<E> {
+    /// The span of all positions, if it is one.
+    pub(crate) fn span(&self) -> Option<u64> {
+        self.marks.is_empty().then_some(self.first)
+    }
+
+    /// The elements of one bin: those of every span of positions, and the span's number.
+    pub(crate) fn segments(&self, bin: usize) -> impl Iterator<Item = (u64, &[E])> {
+        let Range { start, end } = self.bins[bin];
+        let marks = self.marks.chunks_exact(self.bins.len().max(1)).map(move |marks| marks[bin]);
+        let stops = marks.chain(std::iter::once(end));
+        stops.zip(self.first..).scan(start, |start, (stop, span)| {
+            let segment = std::mem::replace(start, stop)..stop;
+            Some((span, &self.elements[segment]))
+        })
+    }
+}
+
+/// What `draw` gives for every one of `positions`, which start at a multiple of [`BLOCK`]: by bin, in ascending order of
+/// positions inside each. `None` where a bin would hold more than its `rooms` say. Where each of the spans, `span` positions
+/// long, begins in every bin is remembered; spans are whole blocks.
 ///
 /// Counting first takes a pass of its own, 1.3 ns a sample: twice what drawing the bins does.
 ///
 /// # Errors
 /// Interrupted.
-pub(crate) fn scatter_roomy<E: Copy>(
+pub(crate) fn scatter_roomy<D: Draw>(
     positions: Range<usize>,
     rooms: &[usize],
-    draw: impl Draw,
-    make: impl Fn(usize, u32) -> E + Copy,
+    span: u64,
+    draw: D,
     interrupt: Interrupt<'_>,
-) -> Result<Option<Roomy<E>>> {
+) -> Result<Option<Roomy<D::Element>>> {
     let ends: Vec<usize> = rooms
         .iter()
         .scan(0, |end, room| {
@@ -40,14 +64,24 @@ pub(crate) fn scatter_roomy<E: Copy>(
     let starts: Vec<usize> = std::iter::once(0).chain(ends.iter().copied()).take(ends.len()).collect();
     let total = ends.last().copied().unwrap_or(0);
     // What does not fit the last room finds a place before that is noticed.
-    let mut elements: Vec<E> = Vec::with_capacity(total + CHUNK.min(positions.len()));
+    let mut elements: Vec<D::Element> = Vec::with_capacity(total + CHUNK.min(positions.len()));
     ask_for_large_pages(elements.as_mut_ptr(), total);
     let target = elements.as_mut_ptr();
-    let streamed =
-        Lines::<E>::fit(target) && (size_of::<E>() * positions.len() > STREAM_BYTES || rooms.len() > STREAM_BINS);
-    let mut next = starts.clone();
-    let mut fits = Ok(true);
-    let scatter = Scatter { positions, next: &mut next, ends: &ends, draw, make, interrupt, target, fits: &mut fits };
+    let size = size_of::<D::Element>();
+    let streamed = Lines::fit(target) && (size * positions.len() > STREAM_BYTES || rooms.len() > STREAM_BINS);
+    let (first, mut marks) = (positions.start as u64 / span, Vec::new());
+    let (mut next, mut fits) = (starts.clone(), Ok(true));
+    let scatter = Scatter {
+        positions,
+        span,
+        next: &mut next,
+        ends: &ends,
+        marks: &mut marks,
+        draw,
+        interrupt,
+        target,
+        fits: &mut fits,
+    };
     if streamed {
         widest(Streamed(scatter));
     } else {
@@ -57,37 +91,39 @@ pub(crate) fn scatter_roomy<E: Copy>(
         return Ok(None);
     }
     for (&next, &end) in next.iter().zip(&ends) {
-        elements.spare_capacity_mut()[next..end].fill(std::mem::MaybeUninit::new(make(0, 0)));
+        elements.spare_capacity_mut()[next..end].fill(MaybeUninit::new(D::Element::default()));
     }
     // SAFETY: the rooms tile 0..total; each is written from its start to `next`, and from there to its end just now.
     unsafe { elements.set_len(total) };
-    Ok(Some(Roomy { elements, bins: starts.into_iter().zip(next).map(|(start, next)| start..next).collect() }))
+    let bins = starts.into_iter().zip(next).map(|(start, next)| start..next).collect();
+    Ok(Some(Roomy { elements, bins, first, marks }))
 }
 
 /// Invariant: room b is the places from its start to `ends[b]`; rooms follow each other in the memory at `target`, after which
 /// there is room for a chunk of elements, or for all if they are fewer; before a chunk, `next[b]` is in room b, or its end, and
 /// what lies before it in the room is written. So every place is within the memory, though perhaps in another room: then
 /// `fits` says so in the end.
-struct Scatter<'a, E, F, M> {
+struct Scatter<'a, D: Draw> {
     positions: Range<usize>,
+    span: u64,
     next: &'a mut [usize],
     ends: &'a [usize],
-    draw: F,
-    make: M,
+    marks: &'a mut Vec<usize>,
+    draw: D,
     interrupt: Interrupt<'a>,
-    target: *mut E,
+    target: *mut D::Element,
     fits: &'a mut Result<bool>,
 }
 
 /// With plain stores.
-struct Plain<'a, E, F, M>(Scatter<'a, E, F, M>);
+struct Plain<'a, D: Draw>(Scatter<'a, D>);
 
-impl<E: Copy, F: Draw, M: Fn(usize, u32) -> E + Copy> Work for Plain<'_, E, F, M> {
+impl<D: Draw> Work for Plain<'_, D> {
     #[inline(always)]
     #[expect(clippy::inline_always, reason = "compiled once for each instruction set")]
     fn run(self) {
         let target = self.0.target;
-        let ahead = CACHE_LINE / size_of::<E>().max(1);
+        let ahead = CACHE_LINE / size_of::<D::Element>().max(1);
         self.0.run(|_, place, element| {
             // Processors follow a few streams of stores by themselves, not as many as there are bins.
             prefetch(target.wrapping_add(place + ahead));
@@ -98,9 +134,9 @@ impl<E: Copy, F: Draw, M: Fn(usize, u32) -> E + Copy> Work for Plain<'_, E, F, M
 }
 
 /// By whole lines, past the cache.
-struct Streamed<'a, E, F, M>(Scatter<'a, E, F, M>);
+struct Streamed<'a, D: Draw>(Scatter<'a, D>);
 
-impl<E: Copy, F: Draw, M: Fn(usize, u32) -> E + Copy> Work for Streamed<'_, E, F, M> {
+impl<D: Draw> Work for Streamed<'_, D> {
     #[inline(always)]
     #[expect(clippy::inline_always, reason = "compiled once for each instruction set")]
     fn run(self) {
@@ -113,14 +149,14 @@ impl<E: Copy, F: Draw, M: Fn(usize, u32) -> E + Copy> Work for Streamed<'_, E, F
     }
 }
 
-impl<'a, E: Copy, F: Draw, M: Fn(usize, u32) -> E + Copy> Scatter<'a, E, F, M> {
+impl<'a, D: Draw> Scatter<'a, D> {
     /// Have every element `put` at its place in its bin's room, and remember whether all found one. The next places come back.
     #[inline(always)]
     #[expect(clippy::inline_always, reason = "compiled once for each instruction set")]
-    fn run(self, mut put: impl FnMut(usize, usize, E)) -> &'a [usize] {
-        let Self { positions, next, ends, draw, make, interrupt, fits, .. } = self;
+    fn run(self, mut put: impl FnMut(usize, usize, D::Element)) -> &'a [usize] {
+        let Self { positions, span, next, ends, marks, draw, interrupt, fits, .. } = self;
         let bins = next.len();
-        let (mut drawn, mut tokens) = ([0; BLOCK], [0; BLOCK]);
+        let (mut drawn, mut elements) = ([0; BLOCK], [D::Element::default(); BLOCK]);
         for start in positions.clone().step_by(BLOCK) {
             // Looking at rooms once a chunk rather than with every element saves 5 % of the time.
             if (start - positions.start).is_multiple_of(CHUNK) {
@@ -129,7 +165,10 @@ impl<'a, E: Copy, F: Draw, M: Fn(usize, u32) -> E + Copy> Scatter<'a, E, F, M> {
                     return next;
                 }
             }
-            draw.block(start, &mut drawn, &mut tokens);
+            if start > positions.start && (start as u64).is_multiple_of(span) {
+                marks.extend_from_slice(next);
+            }
+            draw.block(start, &mut drawn, &mut elements);
             let size = BLOCK.min(positions.end - start);
             let mut last = 0;
             for &bin in &drawn[..size] {
@@ -145,7 +184,7 @@ impl<'a, E: Copy, F: Draw, M: Fn(usize, u32) -> E + Copy> Scatter<'a, E, F, M> {
                 let next = unsafe { next.get_unchecked_mut(bin) };
                 let place = *next;
                 *next = place + 1;
-                put(bin, place, make(start + way, tokens[way]));
+                put(bin, place, elements[way]);
             }
         }
         *fits = Ok(fit(next, ends));
@@ -162,53 +201,63 @@ fn fit(next: &[usize], ends: &[usize]) -> bool {
 mod tests {
     use super::*;
 
+    /// A bin for every position below a number of bins, and what `make` gives for the position.
     #[derive(Clone, Copy)]
-    struct Mixed(usize);
+    struct Mixed<M>(usize, M);
 
-    impl Draw for Mixed {
-        fn block(self, start: usize, bins: &mut [u16; BLOCK], tokens: &mut [u32; BLOCK]) {
+    impl<E: Copy + Default, M: Fn(usize) -> E + Copy + Sync> Draw for Mixed<M> {
+        type Element = E;
+
+        fn block(self, start: usize, bins: &mut [u16; BLOCK], elements: &mut [E; BLOCK]) {
             *bins = std::array::from_fn(|i| ((start + i) * 7919 % self.0) as u16);
-            *tokens = std::array::from_fn(|i| 3 * (start + i) as u32);
+            *elements = std::array::from_fn(|i| self.1(start + i));
         }
     }
 
-    fn check<E: Copy + PartialEq + std::fmt::Debug>(n: usize, bins: usize, make: impl Fn(usize, u32) -> E + Copy) {
-        let expected = |bin| {
-            (0..n)
-                .filter(|&position| position * 7919 % bins == bin)
-                .map(|position| make(position, 3 * position as u32))
-                .collect::<Vec<E>>()
-        };
-        let counts: Vec<usize> = (0..bins).map(|bin| expected(bin).len()).collect();
-        for spare in [0, 1, 100] {
+    const WHOLE: u64 = 1 << 32;
+
+    fn check<E>(positions: Range<usize>, bins: usize, make: impl Fn(usize) -> E + Copy + Sync)
+    where
+        E: Copy + Default + PartialEq + std::fmt::Debug,
+    {
+        let own = |bin| positions.clone().filter(move |&position| position * 7919 % bins == bin);
+        let counts: Vec<usize> = (0..bins).map(|bin| own(bin).count()).collect();
+        let draw = Mixed(bins, make);
+        for (spare, span) in [(0, WHOLE), (1, 1024), (100, 4096)] {
             let rooms: Vec<usize> = counts.iter().map(|count| count + spare).collect();
-            let scattered = scatter_roomy(0..n, &rooms, Mixed(bins), make, Interrupt::NEVER).unwrap().unwrap();
-            assert_eq!(scattered.elements.len(), n + bins * spare);
-            for (bin, range) in scattered.bins.into_iter().enumerate() {
-                assert_eq!(scattered.elements[range], expected(bin));
+            let scattered = scatter_roomy(positions.clone(), &rooms, span, draw, Interrupt::NEVER).unwrap().unwrap();
+            assert_eq!(scattered.elements.len(), positions.len() + bins * spare);
+            assert_eq!(scattered.span().is_some(), positions.len() <= 1 || span == WHOLE || positions.end <= 1024);
+            for bin in 0..bins {
+                let expected: Vec<(u64, E)> = own(bin).map(|at| (at as u64 / span, make(at))).collect();
+                let found = scattered.segments(bin).flat_map(|(span, own)| own.iter().map(move |&own| (span, own)));
+                assert_eq!(found.collect::<Vec<_>>(), expected);
+                assert_eq!(scattered.bins[bin].len(), expected.len());
             }
         }
         if let Some(full) = counts.iter().position(|&count| count > 0) {
             let mut rooms = counts.clone();
             rooms[full] -= 1;
-            assert!(scatter_roomy(0..n, &rooms, Mixed(bins), make, Interrupt::NEVER).unwrap().is_none());
-            assert!(scatter_roomy(0..n, &counts[..full], Mixed(bins), make, Interrupt::NEVER).unwrap().is_none());
+            assert!(scatter_roomy(positions.clone(), &rooms, WHOLE, draw, Interrupt::NEVER).unwrap().is_none());
+            assert!(scatter_roomy(positions, &counts[..full], WHOLE, draw, Interrupt::NEVER).unwrap().is_none());
         }
     }
 
     #[test]
-    fn bins_hold_their_positions_in_order() {
-        for (n, bins) in [(0, 1), (1, 1), (5, 3), (1000, 7), (2051, 11), (50_003, 700)] {
-            check(n, bins, |position, _| [position as u32]);
-            check(n, bins, |position, tokens| [position as u32, tokens]);
-            check(n, bins, |position, tokens| [position as u64, tokens.into()]);
+    fn bins_hold_their_positions_in_order_and_know_where_spans_begin() {
+        for (positions, bins) in [(0..0, 1), (0..1, 1), (0..5, 3), (0..1000, 7), (1024..5051, 11), (2048..50_003, 700)]
+        {
+            check(positions.clone(), bins, |position| [position as u32]);
+            check(positions.clone(), bins, |position| [position as u32, 5]);
+            check(positions, bins, |position| [position as u64, 7]);
         }
     }
 
     #[test]
     fn a_caller_that_wants_to_stop_is_heard() {
         let stop = || false;
-        let scattered = scatter_roomy(0..9, &[9], Mixed(1), |position, _| position, Interrupt::new(&stop));
+        let draw = Mixed(1, |position| position);
+        let scattered = scatter_roomy(0..9, &[9], WHOLE, draw, Interrupt::new(&stop));
         assert_eq!(scattered.err(), Some(crate::Error::Interrupted));
     }
 }

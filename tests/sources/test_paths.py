@@ -7,9 +7,12 @@ import os
 from pathlib import Path
 from typing import Any
 
+import datasets
 import fsspec
 import numpy as np
+import polars as pl
 import pyarrow as pa
+import pyarrow.dataset as pad
 import pyarrow.parquet as pq
 import pytest
 
@@ -66,6 +69,23 @@ def test_what_other_writers_leave_is_left_out(file: Path) -> None:
     assert lw.read_lengths(file.parent).tolist() == LENGTHS
     (file.parent / "README.md").unlink()
     assert lw.read_lengths(f"{file.parent.parent}/*/*").tolist() == LENGTHS
+
+
+def test_rows_are_in_the_order_of_the_other_readers(tmp_path: Path) -> None:
+    names = ["a/x", "a-b/x", "a.b/x", "a/y", "b", "a/z/q", "B", "part-1", "part-10", "part-2", "a b/x", "é/x"]
+    for number, name in enumerate(names):
+        path = tmp_path / "data" / f"{name}.parquet"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        pq.write_table(pa.table({"length": [number]}), path)
+    lengths = lw.read_lengths(tmp_path / "data", check="none").tolist()
+    assert lengths == pad.dataset(tmp_path / "data").to_table()["length"].to_pylist()
+    assert lengths == pl.scan_parquet(tmp_path / "data").collect()["length"].to_list()
+    loaded = datasets.load_dataset(str(tmp_path / "data"), split="train", cache_dir=str(tmp_path / "cache"))
+    assert lengths == loaded["length"][:]
+    assert lengths == lw.read_lengths(f"{tmp_path}/data/**/*.parquet", check="none").tolist()
+    memory = fsspec.filesystem("memory")
+    memory.put(str(tmp_path / "data"), "/ordered", recursive=True)
+    assert lengths == lw.read_lengths("memory://ordered", check="none").tolist()
 
 
 def test_names_in_capitals(tmp_path: Path) -> None:

@@ -86,15 +86,18 @@ class Location:
 
     @cached_property
     def below(self) -> list[Location]:
-        """The files below this folder, by path; hidden and underscored ones, and what is in such folders, left out."""
+        """The files below this folder; hidden and underscored ones, and what is in such folders, left out.
+
+        They are in the order of their paths as text, in which pyarrow, datasets, polars and pandas read a folder: a row
+        here is the same row there.
+        """
         with reading(str(self), "check the folder"):
-            found = _walk(self.path) if self.system is None else self.system.find(self.path)
-            paths = sorted((Path if self.system is None else PurePosixPath)(path) for path in found)
+            found = sorted(_walk(self.path) if self.system is None else self.system.find(self.path))
         depth = len(PurePath(self.path).parts)
         return [
-            Location(str(path), self.system)
-            for path in paths
-            if not any(part[0] in HIDDEN for part in path.parts[depth:])
+            Location(path, self.system)
+            for path in found
+            if not any(part[0] in HIDDEN for part in PurePath(path).parts[depth:])
         ]
 
     @cached_property

@@ -64,6 +64,14 @@ def test_empty() -> None:
         empty.percentile(50)
 
 
+def test_sums_past_64_bits_do_not_wrap() -> None:
+    histogram = lw.Histogram(np.array([1, 2**31 - 1]), np.array([1, 2**61]))
+    assert (histogram.samples, histogram.tokens) == (1 + 2**61, 1 + 2**61 * (2**31 - 1))
+    with pytest.raises(lw.LengthwiseError, match=r"2\^62 samples"):
+        _ = histogram + histogram
+    assert lw.solve_boundaries(histogram, 2).real_tokens == histogram.tokens
+
+
 @pytest.mark.parametrize(
     ("lengths", "counts", "message"),
     [
@@ -72,6 +80,7 @@ def test_empty() -> None:
         ([1], [0], r"counts\[0\] must be at least 1"),
         ([1], [0.5], "integers"),
         ([-1], [1], "negative"),
+        ([1, 2], [2**61, 2**61], "more than the limit of 2\\^62 samples"),
     ],
 )
 def test_bad_input(lengths: list[int], counts: list[float], message: str) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass
 from itertools import pairwise
+from operator import mul
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
+#: So many samples and more are refused: sums of two histograms then fit 64 bits.
+MAX_SAMPLES: Final = 2**62
 PERCENTILES: Final = (0, 10, 25, 50, 75, 90, 95, 99, 100)
 
 
@@ -58,6 +61,8 @@ class Histogram:
         if np.any(counts < 1):
             raise LengthwiseError(f"Histogram.counts[{int(np.argmax(counts < 1))}] must be at least 1")
         counts = counts.astype(np.uint64)
+        if counts.sum(dtype=np.float64) >= MAX_SAMPLES:
+            raise LengthwiseError("Histogram.counts sum to more than the limit of 2^62 samples")
         for name, array in (("lengths", lengths), ("counts", counts)):
             array.flags.writeable = False
             object.__setattr__(self, name, array)
@@ -158,7 +163,7 @@ class Histogram:
     @property
     def tokens(self) -> int:
         """The sum of their lengths."""
-        return sum(int(part) for part in self._products())
+        return sum(map(mul, self.lengths.tolist(), self.counts.tolist()))
 
     def __len__(self) -> int:
         """How many distinct lengths there are."""
@@ -242,9 +247,6 @@ class Histogram:
         while len(self) and edges[-1] <= int(self.lengths[-1]) <= MAX_LENGTH:
             edges.append(edges[-1] * 2)
         return edges
-
-    def _products(self) -> npt.NDArray[np.uint64]:
-        return self.lengths.astype(np.uint64) * self.counts
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@
 use crate::bucket::Buckets;
 use crate::items::{Items, Piece};
 use crate::plan::{Accounts, Padded};
-use crate::{Error, Index, Length, Result};
+use crate::{Error, Index, Length, MAX_LENGTH, Result};
 
 /// More pieces than this are taken for a mistake: they would need more than a gigabyte.
 const MAX_PIECES: u64 = 1 << 26;
@@ -141,12 +141,21 @@ impl Excess {
 
 fn too_long(sample: usize, length: u32, limit: u32, layout: &Padded) -> Error {
     let limits = &layout.limits;
-    let what = if limit == limits.longest() {
+    let padded = u64::from(length).next_multiple_of(limits.multiple_of.into());
+    let rounded = if padded == u64::from(length) {
+        String::new()
+    } else {
+        format!(" ({padded} after rounding to multiple_of={})", limits.multiple_of)
+    };
+    let what = if limit != limits.longest() {
+        format!("the last boundary is {limit}")
+    } else if padded > limits.max_tokens {
         format!("a batch holds max_tokens={}", limits.max_tokens)
     } else {
-        format!("the last boundary is {limit}")
+        format!("the longest padded length is {MAX_LENGTH}")
     };
     Error::invalid(format!(
-        "lengths[{sample}] is {length} tokens, but {what}; choose overlong=\"drop\", \"truncate\", \"split\" or \"alone\""
+        "lengths[{sample}] is {length} tokens{rounded}, but {what}; choose overlong=\"drop\", \"truncate\", \"split\" or \
+         \"alone\""
     ))
 }

@@ -286,6 +286,18 @@ def test_more_buckets_than_lengths_are_one_for_each() -> None:
     assert planner.boundaries.tolist() == [8, 16, 24]
 
 
+@pytest.mark.parametrize("pad_to", ["longest", "boundary"])
+@pytest.mark.parametrize("bounds", [None, 2, "auto"])
+def test_bounds_are_chosen_for_what_fits_once_rounded(pad_to: PadTo, bounds: Any) -> None:
+    """65 tokens fit the budget, but not the 72 that they are padded to."""
+    layout = lw.Padded(65, boundaries=bounds, multiple_of=8, pad_to=pad_to)
+    for overlong, longest in (("drop", 32), ("truncate", 64), ("split", 64), ("alone", 32)):
+        planner = lw.Planner([65, 10, 30], layout, overlong=overlong)
+        assert planner.boundaries is not None
+        assert planner.boundaries[-1] == longest
+        assert planner.plan().summary.samples == {"drop": 2, "split": 4}.get(overlong, 3)
+
+
 @pytest.mark.parametrize("layout", [18, None, lw.Padded, [3, 4]])
 def test_what_is_no_layout_is_refused(layout: Any) -> None:
     with pytest.raises(lw.LengthwiseError, match=r"layout is .*, but must be Padded, PaddedPairs or Packed"):

@@ -20,9 +20,10 @@ __all__ = [
     "balance",
     "batchmates",
     "descend_cells",
+    "fill_from_array",
     "fill_from_lengths",
     "fill_from_levels",
-    "fill_from_lists",
+    "fill_from_stream",
     "fingerprint",
     "histogram",
     "in_running_order",
@@ -222,6 +223,9 @@ def balance(
 ) -> tuple[npt.NDArray[np.uint32], npt.NDArray[np.int64], npt.NDArray[np.uint64], int]:
     """Divide items into parts of near-equal cost; `sizes` beside `most` limits what a part holds."""
 
+def fill_from_array(out: npt.NDArray[np.uint32], array: object, large: bool) -> npt.NDArray[np.int64] | None:
+    """Lengths of the lists in a pyarrow array, of 64-bit offsets where `large`, into `out`; its null rows, if any."""
+
 def fill_from_lengths(out: npt.NDArray[np.uint32], lengths: npt.NDArray[np.int64]) -> None:
     """Lengths in another width, checked, into `out`."""
 
@@ -235,8 +239,8 @@ def fill_from_levels(
 ) -> int:
     """Lengths of a page's rows into `out[done:]`; how many rows are done by then comes back."""
 
-def fill_from_lists(out: npt.NDArray[np.uint32], stream: object) -> npt.NDArray[np.int64]:
-    """Lengths of the lists in an `arrow_array_stream` capsule into `out`; the rows that are null come back."""
+def fill_from_stream(out: npt.NDArray[np.uint32], stream: object, large: bool) -> npt.NDArray[np.int64] | None:
+    """The same of the chunks in an `arrow_array_stream` capsule of pyarrow."""
 
 def fingerprint(lengths: Lengths) -> str:
     """32 hexadecimal digits that tell these lengths from others, whatever integers store them."""

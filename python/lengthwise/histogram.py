@@ -145,8 +145,8 @@ class Histogram:
             ...     lw.Histogram.read(Path(folder) / "counts.arrow")
             Histogram(3 samples, 17 tokens, 2 distinct lengths from 3 to 7)
         """
+        from lengthwise.sources.arrays import as_numpy, whole
         from lengthwise.sources.ipc import open_file
-        from lengthwise.sources.measure import as_numpy, whole
 
         where = os.fspath(path)
         with reading(where, "it may be damaged: write it again with Histogram.write"):

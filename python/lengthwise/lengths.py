@@ -8,22 +8,23 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from functools import cache as remembered
+from typing import TYPE_CHECKING, Any, Final, Literal, get_args
 
 import numpy as np
 
 from lengthwise._core import LengthwiseError
-from lengthwise.progress import Progress, reporter
+from lengthwise.progress import Progress, nobody, reporter
 from lengthwise.sources import open_source
 from lengthwise.sources.cache import Cache
 from lengthwise.sources.collect import collect, gather
-from lengthwise.sources.columns import Unit, choose, listed, named
+from lengthwise.sources.columns import NAMED, Unit, choose, listed, named
 from lengthwise.sources.measure import Column, checked
 from lengthwise.sources.suspicion import Check, seen, warn_if_suspicious
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Sequence
+    from collections.abc import Callable, Hashable, Sequence
 
     import numpy.typing as npt
 
@@ -31,6 +32,10 @@ if TYPE_CHECKING:
 
 Nulls = Literal["error", "drop", "zero"]
 Combine = Literal["sum", "stack"]
+NULLS: Final = get_args(Nulls)
+COMBINE: Final = get_args(Combine)
+UNIT: Final = get_args(Unit)
+CHECK: Final = get_args(Check)
 
 
 @dataclass(frozen=True)
@@ -73,10 +78,12 @@ class Lengths(np.ndarray[Any, np.dtype[Any]]):
         info: the `LengthsInfo` of the read, None for an array made in another way.
     """
 
-    info: LengthsInfo | None
+    #: Where they came from, or what tells: to say it takes longer than a short read.
+    _origin: LengthsInfo | Callable[[], LengthsInfo] | None = None
 
     def __array_finalize__(self, parent: Any) -> None:
-        self.info = getattr(parent, "info", None)
+        if isinstance(parent, Lengths):
+            self._origin = parent._origin  # noqa: SLF001 - of the same class
 
     def __array_wrap__(self, array: Any, context: Any = None, return_scalar: bool = False) -> Any:  # noqa: FBT001, FBT002
         # What is computed from lengths is no longer the column: a plain array.
@@ -87,15 +94,26 @@ class Lengths(np.ndarray[Any, np.dtype[Any]]):
         return _restore, (np.asarray(self), self.info)
 
     @property
+    def info(self) -> LengthsInfo | None:
+        """Where they came from."""
+        if callable(self._origin):
+            self._origin = self._origin()
+        return self._origin
+
+    def describe(self, origin: LengthsInfo | Callable[[], LengthsInfo] | None) -> None:
+        """Say where they came from, or what tells, and let nobody write to them; for `lengthwise` itself."""
+        self._origin = origin
+        self.setflags(write=False)
+
+    @property
     def column(self) -> str | None:
         """The column that was used, or the sum of several, as text; None for an unnamed array."""
         return " + ".join(self.info.columns) or None if self.info else None
 
 
-def _restore(values: npt.NDArray[Any], info: LengthsInfo | None) -> Lengths:
+def _restore(values: npt.NDArray[Any], origin: LengthsInfo | Callable[[], LengthsInfo] | None) -> Lengths:
     result = values.view(Lengths)
-    result.info = info
-    result.flags.writeable = False
+    result.describe(origin)
     return result
 
 
@@ -157,41 +175,48 @@ def read_lengths(
         >>> lw.read_lengths(pairs, ["prompt_ids", "answer_ids"], combine="stack").tolist()
         [[2, 1], [1, 1]]
     """
-    for name, value, choices in (
-        ("combine", combine, ("sum", "stack")),
-        ("nulls", nulls, ("error", "drop", "zero")),
-        ("unit", unit, ("tokens", "bytes")),
-        ("check", check, ("sample", "all", "none")),
-    ):
-        if value not in choices:
-            raise LengthwiseError(f"{name} is {value!r}, but must be one of {', '.join(map(repr, choices))}")
+    if combine not in COMBINE or nulls not in NULLS or unit not in UNIT or check not in CHECK:
+        raise _refused(combine=combine, nulls=nulls, unit=unit, check=check)
+    if unit == "tokens" and not progress and not cache:
+        plain = _plain(type(source))
+        lengths = plain(source, column) if plain else None
+        if lengths is not None:
+            return lengths
     opened = open_source(source)
     fields, reason = _fields(opened, column, unit)
-    places = [Cache.of(opened, field, cache) for field in fields] if cache else []
-    kept = [place.load() for place in places]
-    found: list[Column] = []
+    report = nobody if opened.whole and not progress else reporter(progress, opened.rows, opened.where)
+    places = [Cache.of(opened, field, cache) for field in fields] if cache else None
+    kept = [place.load() for place in places] if places else None
+    columns: list[Column] = []
     for index, field in enumerate(fields):
-        report = reporter(progress, opened.rows, opened.where)
         hit = kept[index] if kept else None
         if hit is None:
             hit = places[index].read(opened, field, report) if places else collect(opened, field, report)
             if opened.rows is None:
                 report(len(hit.values), len(hit.values))
-        found.append(hit)
+        columns.append(hit)
     if unit == "tokens" and (not kept or None in kept):
-        for field, values in seen(fields, found, combine):
+        for field, values in seen(fields, columns, combine):
             warn_if_suspicious(opened, field, values, check)
-    values, null_rows = _resolve(opened, fields, found, combine, nulls)
-    info = LengthsInfo(
-        opened.where,
-        opened.format,
-        tuple(fields),
-        reason,
-        unit,
-        null_rows,
-        bool(kept) and None not in kept,
-    )
-    return _restore(values, info)
+    values, null_rows = _resolve(opened, fields, columns, combine, nulls)
+    cached = kept is not None and None not in kept
+    return _restore(values, LengthsInfo(opened.where, opened.format, tuple(fields), reason, unit, null_rows, cached))
+
+
+@remembered
+def _plain(kind: Hashable) -> Callable[[Any, Any], Lengths | None] | None:
+    """Return the short way for a type, where there is one; remembered, as pyarrow is imported only when it is met."""
+    if not isinstance(kind, type) or kind.__module__ != "pyarrow.lib":
+        return None
+    from lengthwise.sources.plain import READERS
+
+    return READERS.get(kind)
+
+
+def _refused(**values: str) -> LengthwiseError:
+    choices = {"combine": COMBINE, "nulls": NULLS, "unit": UNIT, "check": CHECK}
+    name = next(name for name, value in values.items() if value not in choices[name])
+    return LengthwiseError(f"{name} is {values[name]!r}, but must be one of {', '.join(map(repr, choices[name]))}")
 
 
 def _fields(source: Source, column: str | Sequence[str] | None, unit: Unit) -> tuple[list[Field], str]:
@@ -209,7 +234,7 @@ def _fields(source: Source, column: str | Sequence[str] | None, unit: Unit) -> t
         raise LengthwiseError("column names no column; pass at least one, or None to let the reader choose")
     if source.once and len(names) > 1:
         raise LengthwiseError(f"{source.where} can be read only once, so only for one column; read it into a table")
-    return [named(source, name, unit) for name in names], "named by the caller"
+    return [named(source, name, unit) for name in names], NAMED
 
 
 def _resolve(

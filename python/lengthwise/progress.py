@@ -28,11 +28,11 @@ def reporter(progress: Progress, total: int | None, what: str) -> Callback:
     """
     if callable(progress):
         return progress
-    return _nobody if progress is False else Bar(total, what, anywhere=progress is True)
+    return nobody if progress is False else Bar(total, what, anywhere=progress is True)
 
 
-def _nobody(done: int, total: int | None) -> None:
-    pass
+def nobody(done: int, total: int | None) -> None:
+    """Be called with progress that nobody wants to see."""
 
 
 class Bar:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import numpy as np
-import polars as pl
 import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
@@ -13,8 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import lengthwise as lw
-from lengthwise._core import fill_from_lists
-from lengthwise.sources import measure
+from lengthwise._core import fill_from_array, fill_from_stream
+from lengthwise.sources import arrays
 
 ROWS = [[1, 2, 3], [], [4], None, [5, 6]]
 LISTS = [
@@ -139,7 +139,7 @@ def test_several_columns() -> None:
     st.sampled_from(LISTS[:4]),
     st.integers(0, 8),
     st.integers(0, 8),
-    st.sampled_from([0, measure.ROWS_PER_CHUNK]),
+    st.sampled_from([0, arrays.ROWS_PER_CHUNK]),
 )
 def test_any_chunks_and_slices(
     chunks: list[list[Any]], type_: pa.DataType, start: int, length: int, rows_per_chunk: int
@@ -147,13 +147,62 @@ def test_any_chunks_and_slices(
     part = pa.chunked_array([pa.array(chunk, type_) for chunk in chunks], type_).slice(start, length)
     with pytest.MonkeyPatch.context() as patch:
         # Chunk by chunk, or by pyarrow where there are many.
-        patch.setattr(measure, "ROWS_PER_CHUNK", rows_per_chunk)
+        patch.setattr(arrays, "ROWS_PER_CHUNK", rows_per_chunk)
         lengths = lw.read_lengths(part, nulls="zero", check="none")
     rows = part.to_pylist()
     assert lengths.tolist() == expected(rows)
     assert lengths.dtype == np.uint32
     assert lengths.info is not None
     assert lengths.info.nulls.tolist() == [index for index, row in enumerate(rows) if row is None]
+
+
+def described(source: Any, **options: Any) -> tuple[Any, ...]:
+    """What a read gives, says, and warns of."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        try:
+            lengths = lw.read_lengths(source, **options)
+        except lw.LengthwiseError as error:
+            return (str(error),)
+    assert lengths.info is not None
+    about = (lengths.dtype, lengths.flags.writeable, lengths.column, repr(lengths.info))
+    return lengths.tolist(), *about, [(str(warning.message), warning.filename) for warning in caught]
+
+
+@given(
+    st.lists(
+        st.tuples(
+            st.sampled_from(["input_ids", "tokens", "seq_len", "other"]),
+            st.sampled_from([*LISTS, pa.int32(), pa.string(), pa.list_(pa.struct([("seq_len", pa.int32())]))]),
+        ),
+        min_size=1,
+        max_size=3,
+    ),
+    st.integers(0, 70),
+    st.integers(0, 3),
+    st.sampled_from(["table", "batch", "column", "chunks"]),
+    st.sampled_from([0, 1]),
+)
+def test_the_short_way_is_the_long_one(
+    columns: list[tuple[str, pa.DataType]], rows: int, values: int, shape: str, nulls: int
+) -> None:
+    lengths = np.random.default_rng(rows).integers(0, 1 + values, rows).tolist()
+    lists: list[Any] = [[None] * length for length in lengths]
+    lists[:nulls] = [None] * nulls
+    counts = [None if row is None else len(row) for row in lists]
+    texts = [None if row is None else "x" * len(row) for row in lists]
+    plain = {pa.int32(): counts, pa.string(): texts}
+    made = [pa.array(plain.get(type_, lists), type_) for _, type_ in columns]
+    table = pa.Table.from_arrays(made, names=[name for name, _ in columns])
+    source: Any = {
+        "table": table,
+        "batch": pa.RecordBatch.from_arrays(made, names=table.column_names),
+        "column": made[0],
+        "chunks": pa.chunked_array([made[0].slice(0, 9), made[0].slice(9)]),
+    }[shape]
+    for column in (None, columns[0][0], "missing"):
+        # With progress, there is no short way.
+        assert described(source, column=column) == described(source, column=column, progress=lambda *_: None)
 
 
 @given(
@@ -186,21 +235,39 @@ def test_streams_are_read_once_and_as_announced() -> None:
     column = pa.chunked_array([[[1, 2], None], [], [[3]]], pa.list_(pa.int32()))
     out = np.full(3, 9, np.uint32)
     stream = column.__arrow_c_stream__()
-    assert fill_from_lists(out, stream).tolist() == [1]
+    nulls = fill_from_stream(out, stream, False)
+    assert nulls is not None
+    assert nulls.tolist() == [1]
     assert out.tolist() == [2, 0, 1]
     with pytest.raises(lw.LengthwiseError, match="has been read already"):
-        fill_from_lists(out, stream)
+        fill_from_stream(out, stream, False)
     with pytest.raises(lw.LengthwiseError, match="more rows than the 2 known"):
-        fill_from_lists(out[:2], column.__arrow_c_stream__())
+        fill_from_stream(out[:2], column.__arrow_c_stream__(), False)
     with pytest.raises(lw.LengthwiseError, match="has 3 rows, but 4 were announced"):
-        fill_from_lists(np.empty(4, np.uint32), column.__arrow_c_stream__())
-    with pytest.raises(lw.LengthwiseError, match="a column of format i has no offsets"):
-        fill_from_lists(out, pa.chunked_array([[1]], pa.int32()).__arrow_c_stream__())
+        fill_from_stream(np.empty(4, np.uint32), column.__arrow_c_stream__(), False)
+    with pytest.raises(lw.LengthwiseError, match="not of lists with offsets"):
+        fill_from_stream(out, pa.chunked_array([[1]], pa.int32()).__arrow_c_stream__(), False)
     schema, _ = column.chunk(0).__arrow_c_array__()
     with pytest.raises(ValueError, match="incorrect name"):
-        fill_from_lists(out, schema)
-    assert fill_from_lists(out, pl.Series([[1], None, [2, 3]]).__arrow_c_stream__()).tolist() == [1]
-    assert out.tolist() == [1, 0, 2]
+        fill_from_stream(out, schema, False)
+    large = column.cast(pa.large_list(pa.int32())).__arrow_c_stream__()
+    assert fill_from_stream(out, large, True) is not None
+    assert out.tolist() == [2, 0, 1]
+
+
+def test_arrays_are_read_as_announced() -> None:
+    array = pa.array([[1, 2], [], [3]], pa.list_(pa.int32()))
+    out = np.full(3, 9, np.uint32)
+    assert fill_from_array(out, array, False) is None
+    assert out.tolist() == [2, 0, 1]
+    assert fill_from_array(out[:2], array[1:], False) is None
+    assert out.tolist() == [0, 1, 1]
+    with pytest.raises(lw.LengthwiseError, match="out has 2 elements, but 3 lists"):
+        fill_from_array(out[:2], array, False)
+    with pytest.raises(lw.LengthwiseError, match="not of lists with offsets"):
+        fill_from_array(out, array.values, False)
+    with pytest.raises(AttributeError, match="_export_to_c"):
+        fill_from_array(out, [[1]], False)
 
 
 def test_offsets_at_odd_addresses() -> None:

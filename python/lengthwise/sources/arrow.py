@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from lengthwise.sources.base import Field, Source, reading
+from lengthwise.sources.base import Field, Source, described, reading
 from lengthwise.sources.nested import nested
 from lengthwise.sources.schema import kind_of, schema_fields, top_level
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     import pyarrow as pa
 
@@ -20,22 +20,25 @@ ADVICE: Final = "check how it was made"
 
 
 class ArrowSource(Source):
-    """A table in memory."""
+    """A table or a record batch in memory."""
 
     format = "Arrow"
+    whole = True
 
-    def __init__(self, where: str, table: pa.Table) -> None:
+    def __init__(self, where: str, table: pa.Table | pa.RecordBatch) -> None:
         self.where = where
         self.table = table
         self.rows = table.num_rows
         self.fields = schema_fields(table.schema)
 
-    def read(self, field: Field, skip: int = 0) -> Iterator[pa.ChunkedArray]:
-        """Yield the column, whole."""
-        if skip == 0:
-            with reading(self.where, ADVICE):
-                column = nested(self.table, field.path)
-            yield column
+    def read(self, field: Field, skip: int = 0) -> Iterable[pa.ChunkedArray | pa.Array]:
+        """Return the column, whole."""
+        if skip:
+            return ()
+        try:
+            return (nested(self.table, field.path),)
+        except Exception as error:
+            raise described(error, self.where, ADVICE) from error
 
     def sample(self, field: Field) -> Iterator[tuple[int, pa.ChunkedArray]]:
         """Yield rows from the start, the middle and the end."""
@@ -48,18 +51,18 @@ class ColumnSource(Source):
     """One column in memory, which has no name."""
 
     format = "Arrow"
+    whole = True
 
-    def __init__(self, where: str, column: pa.ChunkedArray) -> None:
+    def __init__(self, where: str, column: pa.ChunkedArray | pa.Array) -> None:
         type_ = column.type
         self.where = where
         self.column = column
         self.rows = len(column)
-        self.fields = [Field("", kind_of(type_), type_)]
+        self.fields = (Field("", kind_of(type_), type_),)
 
-    def read(self, field: Field, skip: int = 0) -> Iterator[pa.ChunkedArray]:  # noqa: ARG002 - there is only one
-        """Yield the column, whole."""
-        if skip == 0:
-            yield self.column
+    def read(self, field: Field, skip: int = 0) -> Iterable[pa.ChunkedArray | pa.Array]:  # noqa: ARG002 - there is only one
+        """Return the column, whole."""
+        return () if skip else (self.column,)
 
 
 class StreamSource(Source):
@@ -116,7 +119,7 @@ def open(source: Any) -> Source | None:  # noqa: A001 - the name of the format's
     if isinstance(source, (pa.ChunkedArray, pa.Array)):
         return _column(where, source)
     if isinstance(source, (pa.Table, pa.RecordBatch)):
-        return ArrowSource(where, source if isinstance(source, pa.Table) else pa.Table.from_batches([source]))
+        return ArrowSource(where, source)
     if hasattr(source, "read_next_batch") and hasattr(source, "schema"):
         return StreamSource(where, source, source.schema)
     return _dataset(where, source) or _converted(where, source)
@@ -133,15 +136,16 @@ def _converted(where: str, source: Any) -> Source:
 
 def _column(where: str, column: pa.ChunkedArray | pa.Array) -> Source:
     """Return a column as a source; one of structs is a table, as the C interface has no other way to hand one over."""
+    opened = ColumnSource(where, column)
+    if opened.fields[0].kind != "other":
+        return opened
     import pyarrow as pa
 
-    if not isinstance(column, pa.ChunkedArray):
-        column = pa.chunked_array([column])
-    opened = ColumnSource(where, column)
-    if opened.fields[0].kind != "other" or not pa.types.is_struct(column.type):
+    if not pa.types.is_struct(column.type):
         return opened
     with reading(where, ADVICE):
-        batches = [pa.RecordBatch.from_struct_array(chunk) for chunk in column.chunks]
+        chunks = column.chunks if isinstance(column, pa.ChunkedArray) else [column]
+        batches = [pa.RecordBatch.from_struct_array(chunk) for chunk in chunks]
         return ArrowSource(where, pa.Table.from_batches(batches, pa.schema(list(column.type))))
 
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol
 from lengthwise._core import LengthwiseError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     import numpy.typing as npt
 
@@ -55,6 +55,7 @@ class Source(ABC):
         order: int[n], the rows of the stored table that make up the dataset, or None where that is all of them.
         reads_values: whether reading a list column decodes its values, for want of offsets that are stored alone.
         once: whether the data can be read only once, as a stream can.
+        whole: whether all of it is in memory, in one part: a read is over before anyone would ask how far it is.
     """
 
     format: str
@@ -64,9 +65,10 @@ class Source(ABC):
     order: npt.NDArray[Any] | None = None
     reads_values: bool = False
     once: bool = False
+    whole: bool = False
 
     @abstractmethod
-    def read(self, field: Field, skip: int = 0) -> Iterator[Any]:
+    def read(self, field: Field, skip: int = 0) -> Iterable[Any]:
         """Yield a column in parts, without the first `skip`: pyarrow arrays of its type, or numpy arrays of lengths.
 
         The parts of a source that is unchanged are always the same, which is what lets an interrupted read go on.

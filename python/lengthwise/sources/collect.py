@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from lengthwise._core import LengthwiseError
-from lengthwise.sources.measure import NO_ROWS, Column, measured, new
+from lengthwise.sources.measure import NO_ROWS, Column, measured
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -23,7 +23,13 @@ BLOCK: Final = 1 << 17
 
 def collect(source: Source, field: Field, report: Callback) -> Column:
     """Return the lengths of all parts, as a view where one chunk holds them."""
-    return join(columns(source, source.read(field), report))
+    parts = source.read(field)
+    if source.whole:
+        (part,) = parts
+        column = measured(part, source.where)
+        report(len(column.values), source.rows)
+        return column
+    return join(columns(source, parts, report))
 
 
 def columns(source: Source, parts: Iterable[Any], report: Callback, start: int = 0) -> Iterator[Column]:
@@ -40,6 +46,8 @@ def join(parts: Iterable[Column]) -> Column:
     found = list(parts)
     if len(found) == 1:
         return found[0]
+    from lengthwise.sources.arrays import new
+
     values = new(sum(len(part.values) for part in found))
     nulls = [NO_ROWS]
     start = 0

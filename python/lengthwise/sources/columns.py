@@ -64,6 +64,15 @@ _RANKS: Final[dict[Unit, tuple[tuple[Kind, tuple[str, ...], str], ...]]] = {
     ),
     "bytes": (("bytes", BYTES_NAMES, "text, measured in bytes"),),
 }
+#: The reasons where nothing had to be chosen.
+ONLY: Final = "it is the only column"
+NAMED: Final = "named by the caller"
+
+
+def reason_for(name: str, kind: Kind) -> str:
+    """Return the reason to use a column: what those of its name and kind hold."""
+    why = next(why for ranks in _RANKS.values() for ranked, _, why in ranks if ranked == kind)
+    return f"column {name!r} holds {why}"
 
 
 def choose(source: Source, unit: Unit) -> tuple[Field, str]:
@@ -73,12 +82,12 @@ def choose(source: Source, unit: Unit) -> tuple[Field, str]:
     # Of conversations stored as lists of messages, the sizes are how many there are, which is nobody's length.
     whole = [field for field in fields if not field.inner and field.holds != "records"]
     if len(fields) == len(whole) == 1 and fields[0].kind in WANTED[unit]:
-        return fields[0], "it is the only column"
-    for kind, names, why in ranks:
+        return fields[0], ONLY
+    for kind, names, _ in ranks:
         paths = {field.path: field for field in reversed(whole) if field.kind == kind}
         for name in names if paths else ():
             if name in paths:
-                return named(source, name, unit), f"column {name!r} holds {why}"
+                return named(source, name, unit), reason_for(name, kind)
     only = [field for field in whole if field.kind == ranks[-1][0] and field.holds == "tokens"]
     if len(only) == 1:
         return only[0], f"{only[0].path!r} is the only column of {ranks[-1][2].partition(',')[0]}"

@@ -19,7 +19,6 @@ from lengthwise.sources.arrow import ArrowSource
 from lengthwise.sources.base import Field, Kind, Source, reading
 from lengthwise.sources.files import Location, Paths
 from lengthwise.sources.ipc import IpcSource
-from lengthwise.sources.measure import as_numpy, whole
 from lengthwise.sources.nested import nested
 from lengthwise.sources.schema import schema_fields, top_level
 from lengthwise.sources.sequences import SequenceSource
@@ -43,6 +42,8 @@ class LiveSource(ArrowSource):
         self.dataset = dataset
         indices = dataset._indices  # noqa: SLF001 - the library has no public name for it
         if indices is not None:
+            from lengthwise.sources.arrays import as_numpy, whole
+
             self.order = as_numpy(whole(indices.column(0)))
 
     def stamp(self) -> str:

@@ -1,35 +1,21 @@
-"""The lengths in one column of Arrow or numpy data.
+"""The lengths in one column of Arrow or numpy data, checked.
 
 One contiguous chunk of integers is returned as a view of the memory that holds it; anything else takes one pass into
-uint32. The sizes of lists are the differences of their offsets, checked in the pass that subtracts them, so that no
-second array of the column's size is made. Every column is validated first, in constant time a chunk, since offsets that
-come from a damaged file would otherwise be followed out of bounds.
+uint32. What is Arrow's own is in `lengthwise.sources.arrays`.
 """
 
 from __future__ import annotations
 
-from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 
 from lengthwise._arrays import MAX_LENGTH, not_integers
-from lengthwise._core import LengthwiseError, fill_from_lengths, fill_from_lists, unset_bits
-from lengthwise.sources.base import described
-from lengthwise.sources.schema import INTEGERS, is_any, is_list
+from lengthwise._core import LengthwiseError
 
 if TYPE_CHECKING:
     import numpy.typing as npt
-    import pyarrow as pa
 
-#: Lists in chunks of fewer rows are measured by pyarrow and checked in a second pass: it goes from one chunk to the
-#: next in 0.03 us, where it takes 0.25 us to hand a chunk over.
-ROWS_PER_CHUNK: Final = 1 << 10
-#: No run-length or fixed-size encoding may claim more rows than this, however few bytes it takes.
-MAX_ROWS: Final = 1 << 36
-#: A column of nulls takes no bytes at all.
-MAX_NULLS: Final = 1 << 32
-ADVICE: Final = "it may be damaged: write it again"
 NO_ROWS: Final = np.empty(0, np.int64)
 
 
@@ -44,41 +30,9 @@ def measured(part: Any, where: str, start: int = 0) -> Column:
     """Return the checked lengths of a part, as a view where one chunk holds them; `start` is the row of the first."""
     if isinstance(part, np.ndarray):
         return Column(checked(np.asarray(part, part.dtype.newbyteorder("="), order="C"), where, start), NO_ROWS)
-    import pyarrow as pa
+    from lengthwise.sources.arrays import measured_arrow
 
-    try:
-        column = part if isinstance(part, pa.ChunkedArray) else pa.chunked_array([part])
-        column.validate()
-        found = _differences(column)
-        if found is not None:
-            return found
-        column = _storage(column)
-        sizes = _sizes(column)
-        array = whole(sizes)
-        values, nulls = as_numpy(array), null_rows(array)
-    except LengthwiseError:
-        raise
-    except Exception as error:
-        raise described(error, where, ADVICE) from error
-    view = sizes is column and column.num_chunks == 1
-    if nulls.size:
-        # What is under a null may be anything, and in a view it is the owner's.
-        values = values.copy() if view or not values.flags.writeable else values
-        values[nulls] = 0
-    elif view:
-        return Column(checked(values, where, start), nulls)
-    return Column(_narrowed(values, where, start), nulls)
-
-
-def whole(column: pa.ChunkedArray) -> pa.Array:
-    """Return integers as one array: the only chunk as it is, several in uint32 where they are lengths."""
-    import pyarrow as pa
-
-    if column.num_chunks > 1:
-        # One pass into one array, and checked, where `combine_chunks` copies chunk by chunk.
-        with suppress(pa.ArrowInvalid):
-            column = column.cast(pa.uint32())
-    return column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
+    return measured_arrow(part, where, start)
 
 
 def checked(values: npt.NDArray[Any], where: str, start: int) -> npt.NDArray[Any]:
@@ -104,93 +58,3 @@ def checked(values: npt.NDArray[Any], where: str, start: int) -> npt.NDArray[Any
             f"row {start + index} of {where} has length {values[index]}, more than the largest length {MAX_LENGTH}"
         )
     return values
-
-
-def as_numpy(array: pa.Array) -> npt.NDArray[Any]:
-    """Return an Arrow array of integers as the same memory, whatever is under its nulls.
-
-    Arrow's own `to_numpy` imports pandas where that is installed, which takes longer than to read a million lengths.
-    """
-    dtype = np.dtype(str(array.type))
-    if not len(array):
-        return np.empty(0, dtype)
-    return np.frombuffer(array.buffers()[1], dtype, len(array), array.offset * dtype.itemsize)
-
-
-def null_rows(array: pa.Array) -> npt.NDArray[np.int64]:
-    """Return the rows that are null."""
-    if not array.null_count:
-        return NO_ROWS
-    return unset_bits(np.frombuffer(array.buffers()[0], np.uint8), array.offset, len(array))
-
-
-def new(rows: int) -> npt.NDArray[np.uint32]:
-    """Return an array to be filled.
-
-    Arrow's pool hands out memory that the process has used before, which saves the page faults of new memory.
-    """
-    import pyarrow as pa
-
-    return np.ndarray(rows, np.uint32, pa.allocate_buffer(rows * 4))
-
-
-def _differences(column: pa.ChunkedArray) -> Column | None:
-    """Return the differences of offsets; None where there are none, or many small chunks, or some are no lengths."""
-    rows = len(column)
-    if rows < (column.num_chunks - 1) * ROWS_PER_CHUNK or not is_any(column.type, "list", "large_list"):
-        return None
-    out = new(rows)
-    try:
-        return Column(out, fill_from_lists(out, column.__arrow_c_stream__()))
-    except LengthwiseError:
-        return None
-
-
-def _narrowed(values: npt.NDArray[Any], where: str, start: int) -> npt.NDArray[np.uint32]:
-    """Return checked lengths in uint32, without a copy where they have its width."""
-    if values.dtype == np.int64:
-        out = new(len(values))
-        try:
-            fill_from_lengths(out, values)
-        except LengthwiseError:
-            pass  # and the row is named below
-        else:
-            return out
-    values = checked(values, where, start)
-    return values.view(np.uint32) if values.dtype.itemsize == 4 else values.astype(np.uint32)
-
-
-def _storage(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Return what is stored in a column of an extension type, and any other column as it is."""
-    import pyarrow as pa
-
-    if not isinstance(column.type, pa.BaseExtensionType):
-        return column
-    return pa.chunked_array([chunk.storage for chunk in column.chunks], column.type.storage_type)
-
-
-def _sizes(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Return the lengths in a validated column as integers, null where it is null; integers are returned as they are.
-
-    Raises:
-        pyarrow.ArrowInvalid: the buffers contradict each other.
-    """
-    type_ = column.type
-    if len(column) > (MAX_NULLS if is_any(type_, "na") else MAX_ROWS):
-        raise LengthwiseError(f"the column claims {len(column)} rows")
-    if is_any(type_, *INTEGERS):
-        return column
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
-    if is_any(type_, "dictionary"):
-        column.validate(full=True)
-        return column.cast(type_.value_type)
-    if is_any(type_, "run_end_encoded"):
-        column.validate(full=True)
-        return pa.chunked_array([pc.run_end_decode(chunk) for chunk in column.chunks], type_.value_type)
-    if is_any(type_, "na"):
-        return column.cast(pa.int32())
-    if is_list(type_):
-        return pc.list_value_length(column)
-    return pc.binary_length(column.cast(pa.large_binary()) if is_any(type_, "string_view", "binary_view") else column)

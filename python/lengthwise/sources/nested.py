@@ -12,14 +12,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from lengthwise._core import LengthwiseError
-from lengthwise.sources.measure import Column, as_numpy, measured
+from lengthwise.sources.measure import Column, measured
 from lengthwise.sources.schema import is_any, is_list, top_level
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 
-def nested(table: pa.Table, path: str) -> pa.ChunkedArray:
+def nested(table: pa.Table | pa.RecordBatch, path: str) -> pa.ChunkedArray | pa.Array:
     """Return the column called `path`, or the field that it leads to; a field of a null struct is null.
 
     Of a field inside of a list, a row has several: their lengths are added up, and the sums returned.
@@ -27,11 +27,13 @@ def nested(table: pa.Table, path: str) -> pa.ChunkedArray:
     schema = table.schema
     index = top_level(schema, path)
     column = table.column(index)
-    rest = path[len(schema.field(index).name) + 1 :]
+    rest = path[len(schema.names[index]) + 1 :]
     if not rest:
         return column
     column.validate()
-    return _below(column, rest)
+    import pyarrow as pa
+
+    return _below(column if isinstance(column, pa.ChunkedArray) else pa.chunked_array([column]), rest)
 
 
 def _below(column: pa.ChunkedArray, rest: str) -> pa.ChunkedArray:
@@ -64,6 +66,8 @@ def _measured(column: pa.ChunkedArray) -> Column:
 def _sums(array: pa.Array, rest: str) -> pa.Array:
     """Return the sum of the lengths of a field in each list: what is null inside of a list has none."""
     import pyarrow as pa
+
+    from lengthwise.sources.arrays import as_numpy
 
     type_ = array.type
     sizes, nulls = _measured(pa.chunked_array([array]))

@@ -92,6 +92,16 @@ def _holds(type_: pa.DataType) -> Holds:
     return "text" if kind == "bytes" else "records" if kind is None and is_any(type_, "struct", "map") else "tokens"
 
 
+def column_field(name: str, type_: pa.DataType) -> Field:
+    """Return a column as a field."""
+    return Field(name, kind_of(type_), type_, holds=_holds(type_))
+
+
+def is_flat_list(type_: pa.DataType) -> bool:
+    """Whether a column of this type is of lists that have no fields inside, of integers or text."""
+    return is_list(type_) and _kinds().get(type_.value_type.id) in {"integer", "bytes"}
+
+
 def require(schema: pa.Schema, field: Field, where: object) -> None:
     """Refuse a file of a dataset that lacks a field, or has another kind of it.
 

@@ -60,12 +60,18 @@ def warn_if_suspicious(source: Source, field: Field, values: npt.NDArray[Any], c
         warnings.warn(LengthwiseWarning(f"{source.where}: {said}"), stacklevel=3)
 
 
-def _constant(source: Source, field: Field, values: npt.NDArray[Any]) -> str | None:
+def evidently_fine(values: npt.NDArray[Any]) -> bool:
+    """Whether a glance tells that lengths are neither all equal nor all 0 or 1, or are too few to tell."""
     if len(values) < ENOUGH:
+        return True
+    first, before, last = values.item(0), values.item(-2), values.item(-1)
+    return bool((first != last or before != last) and (first > 1 or before > 1 or last > 1))
+
+
+def _constant(source: Source, field: Field, values: npt.NDArray[Any]) -> str | None:
+    if evidently_fine(values):
         return None
-    # The last two settle it for most datasets, and some from everywhere for sorted ones.
-    last, before = values.item(-1), values.item(-2)
-    some = {last, before} if last != before else set(values[:: len(values) // ENOUGH].tolist())
+    some = set(values[:: len(values) // ENOUGH].tolist())
     if len(some) > 1 and max(some) > 1:
         return None
     low, high = int(values.min()), int(values.max())

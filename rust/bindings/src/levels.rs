@@ -6,19 +6,40 @@ use numpy::{IntoPyArray, PyArray1, PyReadonlyArray1, PyReadwriteArray1};
 use pyo3::prelude::*;
 use pyo3::types::PyCapsule;
 
-use crate::arrow::Stream;
+use crate::arrow::{Array, Stream};
 use crate::enter::enter;
 
-/// Lengths of the lists in an `arrow_array_stream` into `out`; the rows that are null come back.
+/// Lengths of the lists in a pyarrow array, whose offsets are of 64 bits where `large`, into `out`; the rows that are null
+/// come back, if any.
 #[pyfunction]
-pub(crate) fn fill_from_lists<'py>(
+#[expect(unsafe_code, reason = "the caller has asked pyarrow for the type")]
+pub(crate) fn fill_from_array<'py>(
+    py: Python<'py>,
+    mut out: PyReadwriteArray1<'_, u32>,
+    array: &Bound<'_, PyAny>,
+    large: bool,
+) -> PyResult<Option<Bound<'py, PyArray1<i64>>>> {
+    let array = Array::export(array)?;
+    let out = out.as_slice_mut()?;
+    // SAFETY: see above.
+    let nulls = enter(py, |_| unsafe { array.lengths(large, out) })?;
+    Ok(if nulls.is_empty() { None } else { Some(nulls.into_pyarray(py)) })
+}
+
+/// The same of the chunks in an `arrow_array_stream` of pyarrow.
+#[pyfunction]
+#[expect(unsafe_code, reason = "the caller has asked pyarrow for the type")]
+pub(crate) fn fill_from_stream<'py>(
     py: Python<'py>,
     mut out: PyReadwriteArray1<'_, u32>,
     stream: &Bound<'_, PyCapsule>,
-) -> PyResult<Bound<'py, PyArray1<i64>>> {
+    large: bool,
+) -> PyResult<Option<Bound<'py, PyArray1<i64>>>> {
     let stream = Stream::take(stream)?;
     let out = out.as_slice_mut()?;
-    Ok(enter(py, |interrupt| stream.lengths(out, interrupt))?.into_pyarray(py))
+    // SAFETY: see above.
+    let nulls = enter(py, |interrupt| unsafe { stream.lengths(large, out, interrupt) })?;
+    Ok(if nulls.is_empty() { None } else { Some(nulls.into_pyarray(py)) })
 }
 
 /// Lengths in another width, checked, into `out`.

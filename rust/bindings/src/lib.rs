@@ -35,7 +35,7 @@ mod _core {
     #[pymodule_export]
     use crate::enter::LengthwiseError;
     #[pymodule_export]
-    use crate::levels::{fill_from_lengths, fill_from_levels, fill_from_lists, unset_bits};
+    use crate::levels::{fill_from_array, fill_from_lengths, fill_from_levels, fill_from_stream, unset_bits};
     #[pymodule_export]
     use crate::measure::{batchmates, in_running_order, real_tokens, squared_lengths};
     #[pymodule_export]

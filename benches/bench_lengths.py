@@ -8,7 +8,7 @@ from __future__ import annotations
 import subprocess
 import sys
 from functools import partial
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import datasets
 import duckdb
@@ -98,19 +98,30 @@ def chunked(column: pa.ListArray, chunks: int) -> pa.ChunkedArray:
     return pa.chunked_array([column.slice(start, rows) for start in range(0, len(column), rows)])
 
 
-#: What holds the lists, made of a plain array of them, and what a null becomes (a hundredth of the lists are).
-SHAPES: dict[str, tuple[Callable[[pa.ListArray], Any], Literal["error", "zero", "drop"]]] = {
-    "one chunk": (lambda column: column, "error"),
-    "10 chunks": (lambda column: chunked(column, 10), "error"),
-    "100 chunks": (lambda column: chunked(column, 100), "error"),
-    "1,000 chunks": (lambda column: chunked(column, 1_000), "error"),
-    "large lists": (lambda column: column.cast(pa.large_list(pa.uint8())), "error"),
-    "sliced": (lambda column: column.slice(len(column) // 10, len(column) // 10 * 8), "error"),
-    "nulls are zero": (lambda column: column, "zero"),
-    "nulls are dropped": (lambda column: column, "drop"),
-    "nulls, 1,000 chunks": (lambda column: chunked(column, 1_000), "zero"),
-    "table": (lambda column: pa.table({"input_ids": column}), "error"),
-    "record batch": (lambda column: pa.record_batch({"input_ids": column}), "error"),
+def views(column: pa.ListArray) -> pa.ListViewArray:
+    return pa.ListViewArray.from_arrays(column.offsets[:-1], pc.list_value_length(column), column.values)
+
+
+def of_one_size(column: pa.ListArray) -> pa.FixedSizeListArray:
+    return pa.FixedSizeListArray.from_arrays(pa.array(np.zeros(8 * len(column), np.uint8)), 8)
+
+
+#: What holds the lists, made of a plain array of them, and how they are read; with `nulls`, some are null.
+SHAPES: dict[str, tuple[Callable[[pa.ListArray], Any], dict[str, Any]]] = {
+    "one chunk": (lambda column: column, {}),
+    "10 chunks": (lambda column: chunked(column, 10), {}),
+    "100 chunks": (lambda column: chunked(column, 100), {}),
+    "1,000 chunks": (lambda column: chunked(column, 1_000), {}),
+    "large lists": (lambda column: column.cast(pa.large_list(pa.uint8())), {}),
+    "sliced": (lambda column: column.slice(len(column) // 10, len(column) // 10 * 8), {}),
+    "nulls are zero": (lambda column: column, {"nulls": "zero"}),
+    "nulls are dropped": (lambda column: column, {"nulls": "drop"}),
+    "nulls, 1,000 chunks": (lambda column: chunked(column, 1_000), {"nulls": "zero"}),
+    "table": (lambda column: pa.table({"input_ids": column}), {}),
+    "table, column by name": (lambda column: pa.table({"row": column.offsets[1:], "x": column}), {"column": "x"}),
+    "record batch": (lambda column: pa.record_batch({"input_ids": column}), {}),
+    "list views": (views, {}),
+    "lists of one size": (of_one_size, {"check": "none"}),
 }
 
 
@@ -119,7 +130,8 @@ SHAPES: dict[str, tuple[Callable[[pa.ListArray], Any], Literal["error", "zero", 
 @pytest.mark.parametrize("rows", [1_000, 100_000, MILLION, 10 * MILLION])
 def test_in_memory(benchmark: Any, rows: int, shape: str, reader: str) -> None:
     """Each round starts with one of the other reader, so both find the caches and the memory as the other left them."""
-    make, nulls = SHAPES[shape]
+    make, options = SHAPES[shape]
+    nulls = options.get("nulls", "error")
     rng = np.random.default_rng(0)
     column = lists(rng.integers(1, 40, rows), np.uint8)
     if nulls != "error":
@@ -127,21 +139,51 @@ def test_in_memory(benchmark: Any, rows: int, shape: str, reader: str) -> None:
     data = make(column)
 
     def ours() -> Any:
-        return lw.read_lengths(data, nulls=nulls)
+        return lw.read_lengths(data, **options)
 
     def peer() -> Any:
         # Its lengths stay in Arrow; what makes a numpy array of them is not counted.
-        found = pc.list_value_length(data["input_ids"] if isinstance(data, (pa.Table, pa.RecordBatch)) else data)
+        tabular = isinstance(data, (pa.Table, pa.RecordBatch))
+        found = pc.list_value_length(data[options.get("column", "input_ids")] if tabular else data)
         return {"error": lambda: found, "zero": lambda: pc.fill_null(found, 0), "drop": found.drop_null}[nulls]()
 
-    assert np.array_equal(ours(), np.asarray(peer()))
-    read, other = (ours, peer) if reader == "lengthwise" else (peer, ours)
-    benchmark.group = f"in memory, {rows:,} lists, {shape}"
+    in_turn(benchmark, f"in memory, {rows:,} lists, {shape}", rows, *order(reader, ours, peer))
 
+
+def order(reader: str, ours: Callable[[], Any], peer: Callable[[], Any]) -> tuple[Callable[[], Any], Callable[[], Any]]:
+    assert np.array_equal(ours(), np.asarray(peer()).ravel())
+    return (ours, peer) if reader == "lengthwise" else (peer, ours)
+
+
+def in_turn(benchmark: Any, group: str, rows: int, read: Callable[[], Any], other: Callable[[], Any]) -> None:
     def setup() -> None:
         other()
 
+    benchmark.group = group
     benchmark.pedantic(read, setup=setup, rounds=min(1_000, 300 * MILLION // rows))
+
+
+#: Objects of other libraries made of an Arrow table of lists, and how those measure them.
+PRODUCERS: dict[str, tuple[Callable[[pa.Table], Any], Callable[[Any], Any]]] = {
+    "polars.Series": (lambda table: pl.DataFrame(table)["x"], lambda series: series.list.len()),
+    "polars.DataFrame": (pl.DataFrame, lambda frame: frame["x"].list.len()),
+    "polars.LazyFrame": (
+        lambda table: pl.DataFrame(table).lazy(),
+        lambda frame: frame.select(pl.col("x").list.len()).collect().to_series(),
+    ),
+    "duckdb": (duckdb.from_arrow, lambda relation: relation.project("len(x) n").fetchnumpy()["n"]),
+}
+
+
+@pytest.mark.parametrize("reader", ["lengthwise", "itself"])
+@pytest.mark.parametrize("producer", PRODUCERS)
+@pytest.mark.parametrize("rows", [100_000, MILLION])
+def test_producers(benchmark: Any, rows: int, producer: str, reader: str) -> None:
+    make, measure = PRODUCERS[producer]
+    data = make(pa.table({"x": lists(np.random.default_rng(0).integers(1, 40, rows), np.uint8)}))
+    column = None if producer == "polars.Series" else "x"
+    readers = order(reader, lambda: lw.read_lengths(data, column), lambda: measure(data))
+    in_turn(benchmark, f"{producer}, {rows:,} lists", 10 * rows, *readers)
 
 
 @pytest.fixture(scope="module")

@@ -270,6 +270,23 @@ def test_arrays_are_read_as_announced() -> None:
         fill_from_array(out, [[1]], False)
 
 
+@pytest.mark.parametrize("large", [False, True])
+@pytest.mark.parametrize("wrong", [[0, 2, 1, 2], [0, 2, 3, 99], [-1, 0, 1, 2], [0, 2**30, 2**31 - 1, 3]])
+def test_offsets_that_are_wrong(wrong: list[int], large: bool) -> None:  # noqa: FBT001 - a parameter of the test
+    offsets = np.arange(4, dtype=np.int64 if large else np.int32)
+    type_ = pa.large_list(pa.int32()) if large else pa.list_(pa.int32())
+    values = pa.array([1, 2, 3], pa.int32())
+    array = pa.Array.from_buffers(type_, 3, [None, pa.py_buffer(offsets)], children=[values])
+    assert lw.read_lengths(array).tolist() == [1, 1, 1]
+    sources = array, pa.table({"input_ids": array}), pa.chunked_array([array, array])
+    # pyarrow looks when it makes them; the memory may change later.
+    offsets[:] = wrong
+    for source in sources:
+        (message,) = described(source)
+        assert "cannot be" in message
+        assert described(source, progress=lambda *_: None) == (message,)
+
+
 def test_offsets_at_odd_addresses() -> None:
     stored = np.zeros(17, np.uint8)
     stored[1:] = np.array([0, 2, 3, 3], np.int32).view(np.uint8)

@@ -44,6 +44,28 @@ def test_duckdb() -> None:
     assert lw.read_lengths(duckdb.sql("select len(input_ids) as length from samples")).tolist() == LENGTHS
 
 
+@pytest.mark.parametrize("type_", [pl.List(pl.Int32), pl.List(pl.String), pl.Array(pl.Int32, 2)], ids=str)
+def test_queries_count_their_lists(type_: Any) -> None:
+    text = type_ == pl.List(pl.String)
+    rows: list[list[Any] | None] = [["a", "b"] if text else [1, 2], None, ["c", "d"] if text else [3, 4]]
+    name = 'input "ids"'
+    frame = pl.DataFrame({"row": [0, 1, 2], name: pl.Series(rows, dtype=type_)})
+    relation = duckdb.from_arrow(frame.to_arrow())
+    for query, some in (
+        (frame.lazy(), frame.lazy().filter(pl.col("row") != 1)),
+        (relation, relation.filter("row <> 1")),
+    ):
+        lengths = lw.read_lengths(query, name, nulls="zero")
+        assert lengths.tolist() == [2, 0, 2]
+        assert lengths.dtype == np.uint32
+        assert lengths.info is not None
+        assert lengths.info.nulls.tolist() == [1]
+        assert "list" in lengths.info.types[0]
+        with pytest.raises(lw.LengthwiseError, match=r"is null in 1 rows \(1\)"):
+            lw.read_lengths(query, name)
+        assert lw.Histogram.of(some, name).counts.tolist() == [2]
+
+
 def test_pandas() -> None:
     frame = pd.DataFrame({"input_ids": IDS, "text": ["a", "b", "c"], "n": LENGTHS})
     assert lw.read_lengths(frame).tolist() == LENGTHS

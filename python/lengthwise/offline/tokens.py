@@ -134,7 +134,7 @@ def _companion(source: Source, field: Field, ids: TokenColumn) -> TokenColumn:
 def _parts(source: Source, field: Field) -> Iterator[Any]:
     """Yield the column with its values, which the reader of lengths leaves out where the format allows it."""
     if not isinstance(source, ParquetSource):
-        yield from source.read(field)
+        yield from source.values(field)
         return
     import pyarrow.parquet as pq
 

@@ -39,7 +39,7 @@ def measured_arrow(part: pa.Array | pa.ChunkedArray, where: str, start: int) -> 
     """Return the checked lengths of a part, as a view where one chunk holds them; `start` is the row of the first."""
     try:
         part.validate()
-        found = _differences(part)
+        found = _equal(part) or _differences(part)
         if found is not None:
             return found
         column = _storage(part if isinstance(part, pa.ChunkedArray) else pa.chunked_array([part]))
@@ -112,6 +112,15 @@ def fill(
     return fill_from_stream(out, part.__arrow_c_stream__(), large)
 
 
+def _equal(part: pa.Array | pa.ChunkedArray) -> Column | None:
+    """Return the lengths of lists of one size; None where they are not, or some are null."""
+    if not is_any(part.type, "fixed_size_list") or part.null_count or len(part) > MAX_ROWS:
+        return None
+    out = new(len(part))
+    out.fill(part.type.list_size)
+    return Column(out, NO_ROWS)
+
+
 def _differences(part: pa.Array | pa.ChunkedArray) -> Column | None:
     """Return the differences of offsets; None where there are none, or many small chunks, or some are no lengths."""
     large = OFFSETS.get(part.type.id)
@@ -173,5 +182,12 @@ def _sizes(column: pa.ChunkedArray) -> pa.ChunkedArray:
     if is_any(type_, "na"):
         return column.cast(pa.int32())
     if is_list(type_):
-        return pc.list_value_length(column)
+        views = is_any(type_, "list_view", "large_list_view") and not column.null_count
+        return _stored_sizes(column) if views else pc.list_value_length(column)
     return pc.binary_length(column.cast(pa.large_binary()) if is_any(type_, "string_view", "binary_view") else column)
+
+
+def _stored_sizes(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Return the sizes that list views have beside their offsets."""
+    width = pa.int64() if is_any(column.type, "large_list_view") else pa.int32()
+    return pa.chunked_array([chunk.sizes for chunk in column.chunks], width)

@@ -74,6 +74,10 @@ class Source(ABC):
         The parts of a source that is unchanged are always the same, which is what lets an interrupted read go on.
         """
 
+    def values(self, field: Field) -> Iterable[Any]:
+        """Yield a column in parts with all that is in it, of which `read` may leave out what lengths do not need."""
+        return self.read(field)
+
     def sample(self, field: Field) -> Iterator[tuple[int, Any]]:  # noqa: ARG002 - the default has nothing to sample
         """Yield a few small parts with the row at which each starts, at a cost that is small beside any read."""
         return iter(())

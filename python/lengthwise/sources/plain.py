@@ -68,13 +68,13 @@ def _read(source: Any, column: pa.Array | pa.ChunkedArray, path: str, reason: st
     large = OFFSETS.get(type_.id)
     if large is None or not in_few_chunks(column):
         return None
-    rows = len(column)
-    lengths = Lengths(rows, np.uint32, pa.allocate_buffer(rows * 4))
     try:
         column.validate()
+        rows = len(column)
+        lengths = Lengths(rows, np.uint32, pa.allocate_buffer(rows * 4))
         if column.null_count or fill(lengths, column, large) is not None or not evidently_fine(lengths):
             return None
-    except (pa.ArrowInvalid, LengthwiseError):
+    except (pa.ArrowException, LengthwiseError):
         return None
     lengths.describe(partial(_info, type(source), path, type_, reason))
     return lengths

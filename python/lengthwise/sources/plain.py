@@ -2,7 +2,7 @@
 
 Why: a million lengths are under way to and from memory for 0.3 ms, in which all else leaves the cache, so that whatever
 Python touches next takes several times as long as in a loop. The way of `read_lengths` that serves every source adds
-40 us to that, this one 10. Where the column has to be chosen with more care, or holds nulls, lengths that look wrong or
+40 us to that, this one 15. Where the column has to be chosen with more care, or holds nulls, lengths that look wrong or
 damaged offsets, there is no answer here, and that way is taken: both give the same lengths, described the same.
 """
 

@@ -229,6 +229,25 @@ mod tests {
     }
 
     #[test]
+    fn blocks_are_seamless() {
+        for rows in [BLOCK - 1, BLOCK, BLOCK + 1, 3 * BLOCK + 5] {
+            let mut offsets = vec![0_i64];
+            offsets.extend((0..rows as i64).scan(0, |end, row| {
+                *end += row * row % 7;
+                Some(*end)
+            }));
+            let mut out = vec![9; rows];
+            assert_eq!(lengths(&offsets, &mut out).ok().map(|()| out.clone()), naive(&offsets));
+            for row in 1..rows {
+                let mut wrong = offsets.clone();
+                wrong[row] = -1;
+                let message = lengths(&wrong, &mut out).unwrap_err().to_string();
+                assert!(message.starts_with(&format!("row {} has length", row - 1)), "{message}");
+            }
+        }
+    }
+
+    #[test]
     fn names_the_row() {
         let mut out = [0; 3];
         let message = lengths(&[0, 2, 1, 2], &mut out).unwrap_err().to_string();

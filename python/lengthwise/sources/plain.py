@@ -66,7 +66,8 @@ def _read(source: Any, column: pa.Array | pa.ChunkedArray, path: str, reason: st
     """Return the lengths of a column, used for what is in it where there is no other `reason`."""
     type_ = column.type
     large = OFFSETS.get(type_.id)
-    if large is None or not in_few_chunks(column):
+    # What is in chunks knows its nulls without a look at their buffers, which are not validated yet.
+    if large is None or not in_few_chunks(column) or (isinstance(column, pa.ChunkedArray) and column.null_count):
         return None
     try:
         column.validate()

@@ -154,7 +154,7 @@ def test_a_million_distinct(benchmark: Any, k: int) -> None:
     histogram = lw.Histogram(np.arange(1, 1_000_001, dtype=np.uint32), counts)
     solution = lw.solve_boundaries(histogram, k)
     assert solution.cost == solution.lower_bound
-    benchmark.pedantic(lw.optimal_boundaries, (histogram, k), rounds=3)
+    benchmark.pedantic(lw.optimal_boundaries, (histogram, k), rounds=10)
 
 
 @pytest.mark.parametrize("options", [{"objective": "longest"}, {"objective": "steps"}], ids=lambda o: o["objective"])

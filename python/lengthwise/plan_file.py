@@ -2,7 +2,7 @@
 
 Problem: hours of training follow a file that another process wrote. Method: a checksum over all columns and the
 metadata is written beside them and compared on reading, so that what is damaged is refused rather than trained on. Cost
-of reading: one pass over the file, 0.1 ns a byte where it is in memory.
+of reading: one pass over the file, 2 ns a sample where it is in memory.
 """
 
 from __future__ import annotations

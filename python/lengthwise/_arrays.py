@@ -78,7 +78,7 @@ def _from_object(lengths: Any, name: str) -> npt.NDArray[Any]:
             raise LengthwiseError(f"{name} must be a flat sequence of integers: {error}") from error
     from lengthwise.lengths import read_lengths
 
-    return read_lengths(lengths, check="none")
+    return read_lengths(lengths)
 
 
 def not_integers(array: npt.NDArray[Any], name: str) -> str:

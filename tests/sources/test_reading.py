@@ -92,6 +92,16 @@ def test_a_stream_that_was_cut_between_batches_is_noticed(tmp_path: Path) -> Non
     assert lw.read_lengths(tmp_path / "saved", check="none").tolist() == LENGTHS
 
 
+def test_functions_that_plan_warn_where_they_are_called(tmp_path: Path) -> None:
+    table = pa.table({"input_ids": ROWS, "seq_len": [length + 1 for length in LENGTHS]})
+    pq.write_table(table, tmp_path / "a.parquet")
+    for source in (table, tmp_path / "a.parquet"):
+        for plan in (lambda lengths: lw.optimal_boundaries(lengths, 3), lambda lengths: lw.pack(lengths, 64)):
+            with pytest.warns(lw.LengthwiseWarning, match="disagrees with the sizes of 'input_ids'") as caught:
+                plan(source)
+            assert {warning.filename for warning in caught} == {__file__}
+
+
 @pytest.mark.parametrize("kind", ["dict", "rows", "pandas", "pandas of Arrow", "polars", "JSON lines", "live", "Arrow"])
 def test_stored_lengths_are_compared_wherever_lists_are_beside_them(tmp_path: Path, kind: str) -> None:
     table = {"input_ids": ROWS, "length": [length + 1 for length in LENGTHS]}

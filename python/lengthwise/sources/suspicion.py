@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import warnings
 from contextlib import suppress
+from inspect import currentframe
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 import numpy as np
@@ -57,7 +58,15 @@ def warn_if_suspicious(source: Source, field: Field, values: npt.NDArray[Any], c
     if said is None and field.kind == "integer":
         said = _disagreement(source, field, values, check)
     if said is not None:
-        warnings.warn(LengthwiseWarning(f"{source.where}: {said}"), stacklevel=3)
+        warnings.warn(LengthwiseWarning(f"{source.where}: {said}"), stacklevel=_level())
+
+
+def _level() -> int:
+    """Return how far up the stack the first caller is that is not of this package."""
+    level, frame = 1, currentframe()
+    while frame is not None and str(frame.f_globals.get("__name__")).partition(".")[0] == "lengthwise":
+        level, frame = level + 1, frame.f_back
+    return max(1, level - 1)
 
 
 def evidently_fine(values: npt.NDArray[Any]) -> bool:

@@ -292,7 +292,7 @@ def test_bounds_are_chosen_for_what_fits_once_rounded(pad_to: PadTo, bounds: Any
     """65 tokens fit the budget, but not the 72 that they are padded to."""
     layout = lw.Padded(65, boundaries=bounds, multiple_of=8, pad_to=pad_to)
     for overlong, longest in (("drop", 32), ("truncate", 64), ("split", 64), ("alone", 32)):
-        planner = lw.Planner([65, 10, 30], layout, overlong=overlong)
+        planner = lw.Planner([65, 10, 30], layout, overlong=overlong)  # type: ignore[arg-type]
         assert planner.boundaries is not None
         assert planner.boundaries[-1] == longest
         assert planner.plan().summary.samples == {"drop": 2, "split": 4}.get(overlong, 3)

@@ -51,7 +51,7 @@ def test_the_table_of_the_story(folder: Path) -> None:
     }
     assert list(rows) == list(expected)
     for name, ratio in expected.items():
-        assert rows[name].padded_ratio == pytest.approx(ratio, abs=0.0015)
+        assert rows[name].padded_ratio == pytest.approx(ratio, abs=0.002)
         assert rows[name].speed == pytest.approx(32 / rows[name].padded_ratio)
     assert rows["sorted"].again == 1.0
     assert all(row.again < 0.01 for name, row in rows.items() if name != "sorted")

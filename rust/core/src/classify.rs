@@ -2,14 +2,14 @@
 
 use crate::bucket::Buckets;
 
-/// A table has so many entries: 256 KiB, a part of the second-level cache.
+/// A table has so many entries: 128 KiB, of which those in use should fit the first-level cache.
 const ENTRIES: usize = 1 << 16;
 
 /// What each bucket stands for, by length.
 #[derive(Debug, Clone)]
 pub(crate) struct Table {
-    /// What the bucket of the shortest length of a cell stands for; where cells are single lengths, that is all.
-    cells: Vec<u32>,
+    /// The bucket of the shortest length of a cell; where cells are single lengths, that is all.
+    cells: Vec<u16>,
     /// Lengths `cell << shift..(cell + 1) << shift` share a cell.
     shift: u32,
     /// Longer lengths are all alike.
@@ -19,38 +19,34 @@ pub(crate) struct Table {
 }
 
 impl Table {
-    /// `values[b]` for every bucket b, and for what is longer than all, the last one.
-    pub(crate) fn new(buckets: &Buckets, values: Vec<u32>) -> Self {
+    /// `values[b]` for every bucket b, of which there are at most 2^16, and for what is longer than all, the last one.
+    pub(crate) fn new(buckets: &Buckets, mut values: Vec<u32>) -> Self {
         let ceiling = buckets.longest() + 1;
         let shift = (0..32).find(|&shift| ((ceiling >> shift) as usize) < ENTRIES).unwrap_or(16);
-        let mut bucket = 0;
-        let mut cells: Vec<u32> = (0..=ceiling >> shift)
-            .map(|cell| {
-                while buckets.bounds().get(bucket).is_some_and(|&bound| bound < cell << shift) {
-                    bucket += 1;
-                }
-                if shift == 0 { values[bucket] } else { bucket as u32 }
-            })
-            .collect();
-        cells.resize(ENTRIES, cells.last().copied().unwrap_or(0));
+        let mut cells = Vec::with_capacity(ENTRIES);
+        for (bucket, &bound) in buckets.bounds().iter().enumerate() {
+            cells.resize((bound >> shift) as usize + 1, bucket as u16);
+        }
+        cells.resize(ENTRIES, buckets.bounds().len() as u16);
+        values.resize(ENTRIES, 0);
         Self { cells, shift, ceiling, buckets: buckets.clone(), values }
     }
 
-    /// The value of every length below 2^16, where cells are single lengths; longer lengths have the last value.
-    pub(crate) fn exact(&self) -> Option<&[u32; ENTRIES]> {
-        self.cells.first_chunk().filter(|_| self.shift == 0)
+    /// The bucket of every length below 2^16, where cells are single lengths, and what each bucket stands for; longer lengths
+    /// are all alike.
+    pub(crate) fn exact(&self) -> Option<(&[u16; ENTRIES], &[u32; ENTRIES])> {
+        Some((self.cells.first_chunk()?, self.values.first_chunk()?)).filter(|_| self.shift == 0)
     }
 
     /// The value of `length`.
     #[inline]
     pub(crate) fn value(&self, length: u32) -> u32 {
         let length = length.min(self.ceiling);
-        if self.shift == 0 {
-            return self.cells[length as usize];
-        }
-        let mut bucket = self.cells[(length >> self.shift) as usize] as usize;
-        while self.buckets.bounds().get(bucket).is_some_and(|&bound| bound < length) {
-            bucket += 1;
+        let mut bucket = usize::from(self.cells[(length >> self.shift) as usize]);
+        if self.shift > 0 {
+            while self.buckets.bounds().get(bucket).is_some_and(|&bound| bound < length) {
+                bucket += 1;
+            }
         }
         self.values[bucket]
     }

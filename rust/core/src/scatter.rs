@@ -153,7 +153,10 @@ pub(crate) fn scattered<L: Length, I: Index>(
     let narrow = span >= BLOCK as u64 && (span >= items.len() as u64 || span >= (SEGMENT * bins.total) as u64);
     let share = Share { items, bins: &bins, counts, key, code, tokens: tokens.of, threads, interrupt };
     let lanes = match (table.exact(), narrow) {
-        (Some(cells), true) => Lanes::Narrow(share.placed(|length: L| cells[usize::from(length.saturated())])?),
+        (Some((cells, values)), true) => {
+            let value = |length: L| values[usize::from(cells[usize::from(length.saturated())])];
+            Lanes::Narrow(share.placed(value)?)
+        }
         (None, true) => Lanes::Narrow(share.placed(|length: L| table.value(length.into()))?),
         (_, false) => Lanes::Wide(share.placed(|length: L| table.value(length.into()))?),
     };

@@ -29,6 +29,11 @@ impl Code {
         Self { bits }
     }
 
+    /// Whether anything goes with samples.
+    pub(crate) fn tokens(self) -> bool {
+        self.bits > 0
+    }
+
     /// How many numbers a span has: a power of two.
     pub(crate) fn span<E: Index>(self) -> u64 {
         1 << E::BITS.saturating_sub(self.bits).min(u64::BITS - 1)

@@ -275,9 +275,17 @@ where
         } else {
             self.bins::<4>(start, lengths, bins);
         }
-        for ((element, &length), item) in elements.iter_mut().zip(lengths).zip(start..) {
-            *element = self.code.pack(item, (self.tokens)(item, length.into().min(ceiling)));
+        if self.code.tokens() {
+            for ((element, &length), item) in elements.iter_mut().zip(lengths).zip(start..) {
+                *element = self.code.pack(item, (self.tokens)(item, length.into().min(ceiling)));
+            }
         }
+    }
+
+    #[inline(always)]
+    #[expect(clippy::inline_always, reason = "compiled once for each instruction set")]
+    fn element(self, item: usize, packed: E) -> E {
+        if self.code.tokens() { packed } else { E::new(item) }
     }
 }
 

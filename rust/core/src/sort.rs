@@ -76,4 +76,6 @@ impl<L: Length> Draw for ByLength<'_, L> {
             }
         }
     }
+
+    fn element(self, _: usize, (): ()) {}
 }

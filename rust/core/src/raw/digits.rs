@@ -30,6 +30,9 @@ pub(crate) trait Draw: Copy + Sync {
     /// The bins of the positions from `start`, a multiple of four, on, and their elements; anything past the last position. Must
     /// be inlined always (a closure cannot be).
     fn block(self, start: usize, bins: &mut [u16; BLOCK], elements: &mut [Self::Element; BLOCK]);
+
+    /// The element of a position, from what `block` gave for it. Must be inlined always.
+    fn element(self, position: usize, element: Self::Element) -> Self::Element;
 }
 
 /// A bin number for every position, and how many positions each bin has.
@@ -281,6 +284,8 @@ mod tests {
         fn block(self, start: usize, bins: &mut [u16; BLOCK], _: &mut [(); BLOCK]) {
             *bins = std::array::from_fn(|i| self.digit(start + i));
         }
+
+        fn element(self, _: usize, (): ()) {}
     }
 
     fn check<E: Copy + Send + PartialEq + std::fmt::Debug>(

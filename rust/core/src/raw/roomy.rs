@@ -184,7 +184,7 @@ impl<'a, D: Draw> Scatter<'a, D> {
                 let next = unsafe { next.get_unchecked_mut(bin) };
                 let place = *next;
                 *next = place + 1;
-                put(bin, place, elements[way]);
+                put(bin, place, draw.element(start + way, elements[way]));
             }
         }
         *fits = Ok(fit(next, ends));
@@ -211,6 +211,10 @@ mod tests {
         fn block(self, start: usize, bins: &mut [u16; BLOCK], elements: &mut [E; BLOCK]) {
             *bins = std::array::from_fn(|i| ((start + i) * 7919 % self.0) as u16);
             *elements = std::array::from_fn(|i| self.1(start + i));
+        }
+
+        fn element(self, _: usize, element: E) -> E {
+            element
         }
     }
 

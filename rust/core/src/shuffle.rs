@@ -5,7 +5,7 @@
 //! draws are made at a time: Lemire's multiply-and-reject test on whole vectors, the rare rejections redrawn one by one, so that
 //! every permutation has exactly the same probability (given ideal bits).
 //! Cost: about 1 ns an item in the second-level cache; large slices are first scattered into bins (see `scatter`).
-//! Source: Fisher-Yates as in Knuth, TAOCP 2, algorithm 3.4.2P and exercise 3.4.2-12; Lemire, ACM TOMACS 29 (2019).
+//! Source: Fisher-Yates as in Knuth, TAOCP 2, algorithm 3.4.2P, in its inside-out form; Lemire, ACM TOMACS 29 (2019).
 
 use crate::raw::{Work, insert_chosen, widest};
 use crate::rng::{Key, LANES, Lanes, Words};

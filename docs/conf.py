@@ -27,3 +27,5 @@ napoleon_google_docstring = True
 napoleon_numpy_docstring = False
 # Types of other libraries are named in signatures without pulling in their inventories: a build needs no network.
 nitpick_ignore_regex = [(r"py:.*", r"(?!lengthwise).*")]
+# What all layouts have in common, named in signatures only: users take one of the layouts.
+nitpick_ignore = [("py:class", "lengthwise.layouts.Layout")]

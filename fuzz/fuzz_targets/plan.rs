@@ -39,7 +39,6 @@ impl<'a> Arbitrary<'a> for Case {
     }
 }
 
-/// Any length, short ones as often as long ones.
 impl Case {
     /// The longest sample that is not over-long.
     fn limit(&self) -> u32 {

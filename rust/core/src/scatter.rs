@@ -17,7 +17,7 @@ use crate::code::Code;
 use crate::counts::Counts;
 use crate::items::Items;
 use crate::parallel::results;
-use crate::raw::{BLOCK, Draw, Roomy, scatter_roomy};
+use crate::raw::{BLOCK, Draw, Elements, Roomy, scatter_roomy};
 use crate::rng::{Key, Stream};
 use crate::{Error, Index, Interrupt, Length, Result};
 
@@ -225,7 +225,7 @@ impl<L: Length, F: Fn(L) -> u32, T, E> DrawBins<'_, L, F, T, E> {
     /// The bins of items with these `lengths`, the first of which is number `start`: one random word serves `WAYS` of them.
     #[inline(always)]
     #[expect(clippy::inline_always, reason = "compiled once for each instruction set")]
-    fn bins<const WAYS: usize>(&self, start: usize, lengths: &[L; BLOCK], bins: &mut [u16; BLOCK]) {
+    fn choose<const WAYS: usize>(&self, start: usize, lengths: &[L; BLOCK], bins: &mut [u16; BLOCK]) {
         let digit = u64::BITS as usize / WAYS;
         let shared = bins.chunks_exact_mut(WAYS).zip(lengths.chunks_exact(WAYS));
         for ((bins, lengths), position) in shared.zip((start / WAYS) as u64..) {
@@ -254,15 +254,11 @@ impl<L, F, T, E> Draw for DrawBins<'_, L, F, T, E>
 where
     L: Length,
     F: Fn(L) -> u32 + Copy + Sync,
-    T: Fn(usize, u32) -> u32 + Copy + Sync,
-    E: Index,
+    T: Copy + Sync,
 {
-    type Element = E;
-
     #[inline(always)]
     #[expect(clippy::inline_always, reason = "compiled once for each instruction set")]
-    fn block(self, start: usize, bins: &mut [u16; BLOCK], elements: &mut [E; BLOCK]) {
-        let ceiling = self.items.ceiling();
+    fn bins(self, start: usize, bins: &mut [u16; BLOCK]) {
         let rest: [L; BLOCK];
         let lengths = if let Some(whole) = self.items.whole(start) {
             whole
@@ -271,13 +267,37 @@ where
             &rest
         };
         if self.digit == 8 {
-            self.bins::<8>(start, lengths, bins);
+            self.choose::<8>(start, lengths, bins);
         } else {
-            self.bins::<4>(start, lengths, bins);
+            self.choose::<4>(start, lengths, bins);
         }
-        if self.code.tokens() {
+    }
+}
+
+impl<L, F, T, E> Elements for DrawBins<'_, L, F, T, E>
+where
+    L: Length,
+    F: Fn(L) -> u32 + Copy + Sync,
+    T: Fn(usize, u32) -> u32 + Copy + Sync,
+    E: Index,
+{
+    type Element = E;
+
+    #[inline(always)]
+    #[expect(clippy::inline_always, reason = "compiled once for each instruction set")]
+    fn elements(self, start: usize, elements: &mut [E; BLOCK]) {
+        if !self.code.tokens() {
+            return;
+        }
+        let pack = |item, tokens| self.code.pack(item, (self.tokens)(item, tokens));
+        if let Some(lengths) = self.items.whole::<BLOCK>(start) {
+            let ceiling = self.items.ceiling();
             for ((element, &length), item) in elements.iter_mut().zip(lengths).zip(start..) {
-                *element = self.code.pack(item, (self.tokens)(item, length.into().min(ceiling)));
+                *element = pack(item, length.into().min(ceiling));
+            }
+        } else {
+            for (element, item) in elements.iter_mut().zip(start..) {
+                *element = pack(item, self.items.tokens(item));
             }
         }
     }

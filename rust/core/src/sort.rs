@@ -60,11 +60,9 @@ impl<L> Clone for ByLength<'_, L> {
 impl<L> Copy for ByLength<'_, L> {}
 
 impl<L: Length> Draw for ByLength<'_, L> {
-    type Element = ();
-
     #[inline(always)]
     #[expect(clippy::inline_always, reason = "compiled once for each instruction set")]
-    fn block(self, start: usize, bins: &mut [u16; BLOCK], _: &mut [(); BLOCK]) {
+    fn bins(self, start: usize, bins: &mut [u16; BLOCK]) {
         let bin = |length: u32| self.bins[(length as usize).min(self.bins.len() - 1)];
         if let Some(lengths) = self.items.whole::<BLOCK>(start) {
             for (own, &length) in bins.iter_mut().zip(lengths) {
@@ -76,6 +74,4 @@ impl<L: Length> Draw for ByLength<'_, L> {
             }
         }
     }
-
-    fn element(self, _: usize, (): ()) {}
 }

@@ -32,7 +32,7 @@ impl<'a, I> InPlace<'a, I> {
 impl<I: Index> Source<I> for InPlace<'_, I> {
     fn shuffle(&mut self, pour: &Pour<'_>, bin: usize, to: Range<usize>, tokens: &mut [u32]) {
         let (lane, code, low, key) = (&mut *self.lane, pour.code, pour.lows[bin], pour.inside.child(bin as u64));
-        if let Some(span) = lane.span() {
+        if let Some(span) = lane.only_span() {
             let from = lane.bins[bin].start;
             shuffle_bin(Moved { memory: &mut lane.elements, from, to: to.clone() }, key);
             code.unpack_in_place(span, low, &mut lane.elements[to], tokens);
@@ -61,8 +61,8 @@ pub(super) struct Gathered<'a, E, I> {
 
 impl<'a, E: Index, I: Index> Gathered<'a, E, I> {
     pub(super) fn new(lanes: &'a [Roomy<E>], places: &'a mut [I]) -> Self {
-        let span = lanes.first().and_then(Roomy::span).filter(|_| E::BITS == I::BITS);
-        let span = span.filter(|_| lanes.iter().all(|lane| lane.span() == span));
+        let span = lanes.first().and_then(Roomy::only_span).filter(|_| E::BITS == I::BITS);
+        let span = span.filter(|_| lanes.iter().all(|lane| lane.only_span() == span));
         Self { lanes, span, places, aside: Vec::new() }
     }
 }

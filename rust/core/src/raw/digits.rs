@@ -24,15 +24,9 @@ pub(crate) const BLOCK: usize = 1 << 10;
 
 /// Who says which bin a position belongs to.
 pub(crate) trait Draw: Copy + Sync {
-    /// What goes to the bins.
-    type Element: Copy + Default;
-
-    /// The bins of the positions from `start`, a multiple of four, on, and their elements; anything past the last position. Must
-    /// be inlined always (a closure cannot be).
-    fn block(self, start: usize, bins: &mut [u16; BLOCK], elements: &mut [Self::Element; BLOCK]);
-
-    /// The element of a position, from what `block` gave for it. Must be inlined always.
-    fn element(self, position: usize, element: Self::Element) -> Self::Element;
+    /// The bins of the positions from `start` on, a multiple of [`BLOCK`]; anything past the last position. Must be inlined
+    /// always (a closure cannot be).
+    fn bins(self, start: usize, bins: &mut [u16; BLOCK]);
 }
 
 /// A bin number for every position, and how many positions each bin has.
@@ -153,21 +147,21 @@ impl<F: Draw> Work for Count<'_, F> {
 
 #[inline(always)]
 #[expect(clippy::inline_always, reason = "compiled once for each instruction set")]
-fn count<D: Draw>(
+fn count(
     digits: &mut [MaybeUninit<u16>],
     start: usize,
     bins: usize,
-    draw: D,
+    draw: impl Draw,
     interrupt: Interrupt<'_>,
 ) -> Result<Vec<usize>> {
     // Four counters a bin: neighbours often share a bin, and one counter would wait for its own store.
     let mut counts = vec![[0_u32; 4]; bins];
-    let (mut drawn, mut elements) = ([0; BLOCK], [D::Element::default(); BLOCK]);
+    let mut drawn = [0; BLOCK];
     for (block, own) in digits.chunks_mut(BLOCK).enumerate() {
         if block % (CHUNK / BLOCK) == 0 {
             interrupt.check()?;
         }
-        draw.block(start + block * BLOCK, &mut drawn, &mut elements);
+        draw.bins(start + block * BLOCK, &mut drawn);
         for (quad, drawn) in own.chunks_mut(4).zip(drawn.chunks_exact(4)) {
             for (way, digit) in quad.iter_mut().enumerate() {
                 counts[usize::from(drawn[way])][way] += 1;
@@ -279,13 +273,9 @@ mod tests {
     }
 
     impl Draw for Mixed {
-        type Element = ();
-
-        fn block(self, start: usize, bins: &mut [u16; BLOCK], _: &mut [(); BLOCK]) {
+        fn bins(self, start: usize, bins: &mut [u16; BLOCK]) {
             *bins = std::array::from_fn(|i| self.digit(start + i));
         }
-
-        fn element(self, _: usize, (): ()) {}
     }
 
     fn check<E: Copy + Send + PartialEq + std::fmt::Debug>(

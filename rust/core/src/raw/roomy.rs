@@ -9,6 +9,19 @@ use super::memory::ask_for_large_pages;
 use super::vector::{CACHE_LINE, Work, prefetch, widest};
 use crate::{Interrupt, Result};
 
+/// Who says what goes to the bins.
+pub(crate) trait Elements: Draw {
+    /// What that is.
+    type Element: Copy + Default;
+
+    /// What can be said of the positions from `start` on in vectors, ahead of the loop that stores it; anything past the last
+    /// position. Must be inlined always.
+    fn elements(self, start: usize, elements: &mut [Self::Element; BLOCK]);
+
+    /// The element of a position, from what was said of it. Must be inlined always.
+    fn element(self, position: usize, said: Self::Element) -> Self::Element;
+}
+
 /// Elements by bin, with room between the bins.
 pub(crate) struct Roomy<E> {
     /// All of them; what lies in no bin has no meaning.
@@ -22,8 +35,8 @@ pub(crate) struct Roomy<E> {
 }
 
 impl<E> Roomy<E> {
-    /// The span of all positions, if it is one.
-    pub(crate) fn span(&self) -> Option<u64> {
+    /// The number of the span that all positions are of, if they are of one.
+    pub(crate) fn only_span(&self) -> Option<u64> {
         self.marks.is_empty().then_some(self.first)
     }
 
@@ -47,7 +60,7 @@ impl<E> Roomy<E> {
 ///
 /// # Errors
 /// Interrupted.
-pub(crate) fn scatter_roomy<D: Draw>(
+pub(crate) fn scatter_roomy<D: Elements>(
     positions: Range<usize>,
     rooms: &[usize],
     span: u64,
@@ -103,7 +116,7 @@ pub(crate) fn scatter_roomy<D: Draw>(
 /// there is room for a chunk of elements, or for all if they are fewer; before a chunk, `next[b]` is in room b, or its end, and
 /// what lies before it in the room is written. So every place is within the memory, though perhaps in another room: then
 /// `fits` says so in the end.
-struct Scatter<'a, D: Draw> {
+struct Scatter<'a, D: Elements> {
     positions: Range<usize>,
     span: u64,
     next: &'a mut [usize],
@@ -116,9 +129,9 @@ struct Scatter<'a, D: Draw> {
 }
 
 /// With plain stores.
-struct Plain<'a, D: Draw>(Scatter<'a, D>);
+struct Plain<'a, D: Elements>(Scatter<'a, D>);
 
-impl<D: Draw> Work for Plain<'_, D> {
+impl<D: Elements> Work for Plain<'_, D> {
     #[inline(always)]
     #[expect(clippy::inline_always, reason = "compiled once for each instruction set")]
     fn run(self) {
@@ -134,9 +147,9 @@ impl<D: Draw> Work for Plain<'_, D> {
 }
 
 /// By whole lines, past the cache.
-struct Streamed<'a, D: Draw>(Scatter<'a, D>);
+struct Streamed<'a, D: Elements>(Scatter<'a, D>);
 
-impl<D: Draw> Work for Streamed<'_, D> {
+impl<D: Elements> Work for Streamed<'_, D> {
     #[inline(always)]
     #[expect(clippy::inline_always, reason = "compiled once for each instruction set")]
     fn run(self) {
@@ -149,7 +162,7 @@ impl<D: Draw> Work for Streamed<'_, D> {
     }
 }
 
-impl<'a, D: Draw> Scatter<'a, D> {
+impl<'a, D: Elements> Scatter<'a, D> {
     /// Have every element `put` at its place in its bin's room, and remember whether all found one. The next places come back.
     #[inline(always)]
     #[expect(clippy::inline_always, reason = "compiled once for each instruction set")]
@@ -168,7 +181,8 @@ impl<'a, D: Draw> Scatter<'a, D> {
             if start > positions.start && (start as u64).is_multiple_of(span) {
                 marks.extend_from_slice(next);
             }
-            draw.block(start, &mut drawn, &mut elements);
+            draw.bins(start, &mut drawn);
+            draw.elements(start, &mut elements);
             let size = BLOCK.min(positions.end - start);
             let mut last = 0;
             for &bin in &drawn[..size] {
@@ -205,16 +219,21 @@ mod tests {
     #[derive(Clone, Copy)]
     struct Mixed<M>(usize, M);
 
-    impl<E: Copy + Default, M: Fn(usize) -> E + Copy + Sync> Draw for Mixed<M> {
+    impl<M: Copy + Sync> Draw for Mixed<M> {
+        fn bins(self, start: usize, bins: &mut [u16; BLOCK]) {
+            *bins = std::array::from_fn(|i| ((start + i) * 7919 % self.0) as u16);
+        }
+    }
+
+    impl<E: Copy + Default, M: Fn(usize) -> E + Copy + Sync> Elements for Mixed<M> {
         type Element = E;
 
-        fn block(self, start: usize, bins: &mut [u16; BLOCK], elements: &mut [E; BLOCK]) {
-            *bins = std::array::from_fn(|i| ((start + i) * 7919 % self.0) as u16);
+        fn elements(self, start: usize, elements: &mut [E; BLOCK]) {
             *elements = std::array::from_fn(|i| self.1(start + i));
         }
 
-        fn element(self, _: usize, element: E) -> E {
-            element
+        fn element(self, _: usize, said: E) -> E {
+            said
         }
     }
 
@@ -231,7 +250,7 @@ mod tests {
             let rooms: Vec<usize> = counts.iter().map(|count| count + spare).collect();
             let scattered = scatter_roomy(positions.clone(), &rooms, span, draw, Interrupt::NEVER).unwrap().unwrap();
             assert_eq!(scattered.elements.len(), positions.len() + bins * spare);
-            assert_eq!(scattered.span().is_some(), positions.len() <= 1 || span == WHOLE || positions.end <= 1024);
+            assert_eq!(scattered.only_span().is_some(), positions.len() <= 1 || span == WHOLE || positions.end <= 1024);
             for bin in 0..bins {
                 let expected: Vec<(u64, E)> = own(bin).map(|at| (at as u64 / span, make(at))).collect();
                 let found = scattered.segments(bin).flat_map(|(span, own)| own.iter().map(move |&own| (span, own)));

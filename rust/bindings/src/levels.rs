@@ -22,8 +22,7 @@ pub(crate) fn fill_from_array<'py>(
     let array = Array::export(array)?;
     let out = out.as_slice_mut()?;
     // SAFETY: see above.
-    let nulls = enter(py, |_| unsafe { array.lengths(large, out) })?;
-    Ok(if nulls.is_empty() { None } else { Some(nulls.into_pyarray(py)) })
+    Ok(some(py, enter(py, |_| unsafe { array.lengths(large, out) })?))
 }
 
 /// The same of the chunks in an `arrow_array_stream` of pyarrow.
@@ -38,8 +37,11 @@ pub(crate) fn fill_from_stream<'py>(
     let stream = Stream::take(stream)?;
     let out = out.as_slice_mut()?;
     // SAFETY: see above.
-    let nulls = enter(py, |interrupt| unsafe { stream.lengths(large, out, interrupt) })?;
-    Ok(if nulls.is_empty() { None } else { Some(nulls.into_pyarray(py)) })
+    Ok(some(py, enter(py, |interrupt| unsafe { stream.lengths(large, out, interrupt) })?))
+}
+
+fn some(py: Python<'_>, nulls: Vec<i64>) -> Option<Bound<'_, PyArray1<i64>>> {
+    (!nulls.is_empty()).then(|| nulls.into_pyarray(py))
 }
 
 /// Lengths in another width, checked, into `out`.

@@ -95,6 +95,9 @@ def test_shards_of_several_series(shards: Path) -> None:
     (shards / "val-000000.tar").write_bytes((shards / "train-000000.tar").read_bytes())
     with pytest.raises(lw.LengthwiseError, match=r"several splits, train, val; pass .*train"):
         lw.read_lengths(shards)
+    (shards / "val-000000.tar").rename(shards / "more-000000.tar")
+    with pytest.raises(lw.LengthwiseError, match=r"holds shards of more-, train-; pass more-\*.tar"):
+        lw.read_lengths(shards)
 
 
 def test_damaged_shards(tmp_path: Path, shards: Path) -> None:

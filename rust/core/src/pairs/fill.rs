@@ -123,13 +123,14 @@ impl Open {
 impl<F: Fn(usize, u32) -> [u32; 2] + Copy + Send> Visitor for FillLongest<'_, F> {
     fn visit<I: Index>(&mut self, cell: usize, samples: &[I], tokens: &[u32]) -> usize {
         let Some(&bounds) = self.cells.get(cell) else { return samples.len() };
-        let pair = pair_at(self.pair, samples, tokens);
+        let pairs = Pairs { samples, tokens, pair: self.pair };
         // So many samples fit a batch whatever they are.
         let least = self.rows(bounds).max(1);
         let mut done = 0;
-        while self.extend(done..samples.len(), &pair, least) {
+        while self.extend(&pairs, done, least) {
             let kept = self.limits.round_rows(self.open.size as u32) as usize;
-            let longest = if kept == self.open.size { self.open.longest } else { longest(done..done + kept, &pair) };
+            let whole = kept == self.open.size;
+            let longest = if whole { self.open.longest } else { pairs.longest(done..done + kept) };
             self.close(longest, kept);
             done += kept;
         }
@@ -142,10 +143,10 @@ impl<F: Fn(usize, u32) -> [u32; 2] + Copy + Send> Visitor for FillLongest<'_, F>
             self.open = Open::at(self.open.start + samples.len());
             return samples.len();
         }
-        let (pair, mut done) = (pair_at(self.pair, samples, tokens), 0);
+        let (pairs, mut done) = (Pairs { samples, tokens, pair: self.pair }, 0);
         while done < samples.len() {
             let kept = self.limits.round_rows((samples.len() - done) as u32) as usize;
-            self.close(longest(done..done + kept, &pair), kept);
+            self.close(pairs.longest(done..done + kept), kept);
             done += kept;
         }
         samples.len()
@@ -153,34 +154,31 @@ impl<F: Fn(usize, u32) -> [u32; 2] + Copy + Send> Visitor for FillLongest<'_, F>
 }
 
 impl<F: Fn(usize, u32) -> [u32; 2] + Copy> FillLongest<'_, F> {
-    /// Add samples to the open batch, which starts where `samples` do, and say whether it is full.
+    /// Add samples to the open batch, which starts with number `first` of them, and say whether it is full.
     #[inline]
-    fn extend(&mut self, samples: Range<usize>, pair: &impl Fn(usize) -> [u32; 2], least: usize) -> bool {
-        let Open { mut size, longest: mut longer, mut rows, .. } = self.open;
+    fn extend<I: Index>(&mut self, pairs: &Pairs<'_, I, F>, first: usize, least: usize) -> bool {
+        let Open { mut size, mut longest, mut rows, .. } = self.open;
         if size == 0 {
-            size = least.min(samples.len());
-            longer = longest(samples.start..samples.start + size, pair);
-            rows = self.rows(longer);
+            size = least.min(pairs.samples.len() - first);
+            longest = pairs.longest(first..first + size);
+            rows = self.rows(longest);
         }
         let full = loop {
             if size == rows && size > 0 {
                 break true;
             }
-            if size == samples.len() {
-                break false;
-            }
-            let next = pair(samples.start + size);
-            if next[0] > longer[0] || next[1] > longer[1] {
-                let even_longer = larger(longer, next);
-                let fewer = self.rows(even_longer);
+            let Some(pair) = pairs.get(first + size) else { break false };
+            if pair[0] > longest[0] || pair[1] > longest[1] {
+                let longer = larger(longest, pair);
+                let fewer = self.rows(longer);
                 if fewer <= size {
                     break true;
                 }
-                (longer, rows) = (even_longer, fewer);
+                (longest, rows) = (longer, fewer);
             }
             size += 1;
         };
-        self.open = Open { size, longest: longer, rows, ..self.open };
+        self.open = Open { size, longest, rows, ..self.open };
         full
     }
 
@@ -198,18 +196,24 @@ impl<F: Fn(usize, u32) -> [u32; 2] + Copy> FillLongest<'_, F> {
     }
 }
 
-/// From positions among `samples` to their lengths.
-fn pair_at<I: Index>(
-    pair: impl Fn(usize, u32) -> [u32; 2],
-    samples: &[I],
-    tokens: &[u32],
-) -> impl Fn(usize) -> [u32; 2] {
-    move |i| pair(samples[i].position(), tokens[i])
+/// Samples, what came with them, and how that gives their lengths.
+struct Pairs<'a, I, F> {
+    samples: &'a [I],
+    tokens: &'a [u32],
+    pair: F,
 }
 
-/// The longest of each length.
-fn longest(samples: Range<usize>, pair: &impl Fn(usize) -> [u32; 2]) -> [u32; 2] {
-    samples.fold([0, 0], |longest, sample| larger(longest, pair(sample)))
+impl<I: Index, F: Fn(usize, u32) -> [u32; 2]> Pairs<'_, I, F> {
+    #[inline]
+    fn get(&self, i: usize) -> Option<[u32; 2]> {
+        Some((self.pair)(self.samples.get(i)?.position(), *self.tokens.get(i)?))
+    }
+
+    /// The longest of each length.
+    fn longest(&self, own: Range<usize>) -> [u32; 2] {
+        let samples = self.samples[own.clone()].iter().zip(&self.tokens[own]);
+        samples.fold([0, 0], |longest, (sample, &tokens)| larger(longest, (self.pair)(sample.position(), tokens)))
+    }
 }
 
 #[inline]

@@ -63,7 +63,7 @@ def test_a_long_call_hears_signals_and_stops(story: npt.NDArray[np.uint16]) -> N
 @pytest.mark.parametrize("threads", [1, 2])
 @pytest.mark.parametrize("pad_to", ["longest", "boundary"])
 def test_a_plan_is_interrupted_and_the_planner_stays_whole(threads: int, pad_to: PadTo) -> None:
-    lengths = np.tile(np.random.default_rng(0).integers(1, 4096, 1_000_000, np.uint16), 64)
+    lengths = np.tile(np.random.default_rng(0).integers(1, 4096, 1_000_000, np.uint16), 128)
     planner = lw.Planner(lengths, lw.Padded(65_536, pad_to=pad_to), threads=threads)
     expected = _core.fingerprint(planner.plan(3).indices.view(np.uint32))
     # One call of some tenths of a second: signals are looked at every 50 ms.

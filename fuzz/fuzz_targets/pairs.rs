@@ -6,7 +6,7 @@ use arbitrary::{Arbitrary, Unstructured};
 use lengthwise_core::{
     Batch, Interrupt, LastBatch, Overlong, PadTo, PaddedPairs, Padding, PairPlanner, Plan, Settings,
 };
-use lengthwise_fuzz::{check_counts, length, limits, positions, samples, settings};
+use lengthwise_fuzz::{check_counts, length, limits, positions, samples, settings, used_memory};
 use libfuzzer_sys::fuzz_target;
 
 #[derive(Debug)]
@@ -47,7 +47,7 @@ impl Case {
     fn plan(&self, threads: u32) -> Option<(Plan<u32>, Vec<[u32; 2]>)> {
         let settings = Settings { threads, ..self.settings };
         let planner = PairPlanner::new(&self.lengths, self.layout.clone(), settings, Interrupt::NEVER).ok()?;
-        planner.plan(&self.lengths, self.epoch, Interrupt::NEVER).ok()
+        planner.plan(&self.lengths, self.epoch, &used_memory(threads, self.lengths.len()), Interrupt::NEVER).ok()
     }
 
     fn check_batch(&self, plan: &Plan<u32>, batch: &Batch, shape: [u32; 2]) {

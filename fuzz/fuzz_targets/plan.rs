@@ -6,7 +6,7 @@ use arbitrary::{Arbitrary, Unstructured};
 use lengthwise_core::{
     Batch, Interrupt, LastBatch, Limits, MAX_LENGTH, Order, Overlong, PadTo, Padded, Plan, Planner, Settings,
 };
-use lengthwise_fuzz::{check_counts, length, limits, positions, samples, settings};
+use lengthwise_fuzz::{check_counts, length, limits, positions, samples, settings, used_memory};
 use libfuzzer_sys::fuzz_target;
 
 /// Pieces of split samples that a case may make.
@@ -48,7 +48,7 @@ impl Case {
     fn plan(&self, threads: u32) -> Option<Plan<u32>> {
         let settings = Settings { threads, ..self.settings };
         let planner = Planner::new(&self.lengths, self.layout.clone(), settings, Interrupt::NEVER).ok()?;
-        planner.plan(&self.lengths, self.epoch, Interrupt::NEVER).ok()
+        planner.plan(&self.lengths, self.epoch, &used_memory(threads, self.lengths.len()), Interrupt::NEVER).ok()
     }
 
     /// The tokens that entry `position` of the plan stands for.

@@ -1,7 +1,7 @@
 //! What the targets draw alike.
 
 use arbitrary::{Result, Unstructured};
-use lengthwise_core::{Batch, Limits, MAX_LENGTH, Overlong, Remainder, Settings};
+use lengthwise_core::{Batch, Limits, MAX_LENGTH, Overlong, Remainder, Settings, Spare};
 use std::ops::Range;
 
 /// A length, most often a short one.
@@ -44,6 +44,15 @@ pub fn samples<'a, T: Clone>(
         samples.extend(std::iter::repeat_n(sample(from)?, times));
     }
     Ok(samples)
+}
+
+/// Memory that others have used, where a case runs on several threads.
+pub fn used_memory(threads: u32, samples: usize) -> Spare<u32> {
+    let spare = Spare::new(threads);
+    if threads > 1 {
+        spare.keep(vec![u32::MAX; 4 * samples + 1000]);
+    }
+    spare
 }
 
 /// Where the samples of a batch are in the plan.

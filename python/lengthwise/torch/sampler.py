@@ -254,10 +254,9 @@ class BatchSampler(Sampler[list[Any]]):
             planner = self.planner
             if world_size != planner.world_size:
                 planner = planner.replace(world_size=world_size)
-            plan = planner.plan(epoch)
-            while len(self._plans) > 1:
+            while len(self._plans) > 1:  # before, so that the new plan gets the memory of the oldest
                 del self._plans[next(iter(self._plans))]
-            self._plans[epoch, world_size] = plan
+            self._plans[epoch, world_size] = plan = planner.plan(epoch)
         return plan
 
     def __getstate__(self) -> dict[str, Any]:

@@ -16,6 +16,7 @@ mod measure;
 mod pack;
 mod pairs;
 mod plan;
+mod spare;
 mod steps;
 mod stream;
 

@@ -1,6 +1,8 @@
 //! Packs: samples laid end to end in rows of a fixed capacity.
 #![expect(clippy::needless_pass_by_value, reason = "PyO3 hands extracted arguments over by value")]
 
+use std::sync::Weak;
+
 use lengthwise_core::Settings;
 use lengthwise_core::pack::{self, Limit, Method, PackOptions, Packer as Decided, Packs, PadPack, Rows};
 use lengthwise_core::rng::{Key, Stream};
@@ -139,7 +141,7 @@ impl PackedPlanner {
     /// One epoch: (indices, starts, sizes, padded lengths, segments or None, accounts).
     fn plan<'py>(&self, py: Python<'py>, lengths: Lengths<'py>, epoch: u64) -> PyResult<PlanArrays<'py>> {
         let plan = with_lengths!(&lengths, slice => enter(py, |interrupt| self.inner.plan(slice, epoch, interrupt)))?;
-        hand_over_plan(py, plan)
+        hand_over_plan(py, plan, Weak::new())
     }
 }
 

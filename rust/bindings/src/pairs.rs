@@ -1,5 +1,7 @@
 //! Whole-epoch plans of samples with two lengths.
 
+use std::sync::Arc;
+
 use lengthwise_core as core;
 use numpy::{IntoPyArray, PyArray2, PyArrayMethods};
 use pyo3::prelude::*;
@@ -7,11 +9,13 @@ use pyo3::prelude::*;
 use crate::arrays::{Lengths, with_lengths};
 use crate::enter::enter;
 use crate::plan::{LAST_BATCH, PAD_TO, PlanArrays, choice, hand_over, settings};
+use crate::spare::Spares;
 
 /// Everything about the epochs of pairs of lengths that is the same in each.
 #[pyclass(frozen, module = "lengthwise._core")]
 pub(crate) struct PairPlanner {
     inner: core::PairPlanner,
+    spares: Spares,
 }
 
 #[pymethods]
@@ -52,7 +56,7 @@ impl PairPlanner {
         let inner = with_lengths!(&lengths, slice => enter(py, |interrupt| {
             core::PairPlanner::new(slice.as_chunks().0, layout, settings, interrupt)
         }))?;
-        Ok(Self { inner })
+        Ok(Self { inner, spares: Spares::new(threads) })
     }
 
     /// uint32[k, 2]: the bounds of the cells, the cheapest first: the first that holds a sample is its own.
@@ -69,16 +73,17 @@ impl PairPlanner {
         lengths: Lengths<'py>,
         epoch: u64,
     ) -> PyResult<PlanArrays<'py, Bound<'py, PyArray2<u32>>>> {
+        let Spares { narrow, wide } = &self.spares;
         let (arrays, shapes) = if self.inner.samples() < u32::MAX as usize {
             let (plan, shapes) = with_lengths!(&lengths, slice => enter(py, |interrupt| {
-                self.inner.plan::<_, u32>(slice.as_chunks().0, epoch, interrupt)
+                self.inner.plan(slice.as_chunks().0, epoch, narrow, interrupt)
             }))?;
-            (hand_over(py, plan)?, shapes)
+            (hand_over(py, plan, Arc::downgrade(narrow))?, shapes)
         } else {
             let (plan, shapes) = with_lengths!(&lengths, slice => enter(py, |interrupt| {
-                self.inner.plan::<_, u64>(slice.as_chunks().0, epoch, interrupt)
+                self.inner.plan(slice.as_chunks().0, epoch, wide, interrupt)
             }))?;
-            (hand_over(py, plan)?, shapes)
+            (hand_over(py, plan, Arc::downgrade(wide))?, shapes)
         };
         let (indices, starts, sizes, _, segments, accounts) = arrays;
         let batches = shapes.len();

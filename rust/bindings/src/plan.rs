@@ -1,5 +1,7 @@
 //! Whole-epoch plans of padded batches.
 
+use std::sync::{Arc, Weak};
+
 use lengthwise_core as core;
 use numpy::{IntoPyArray, PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray1};
 use pyo3::prelude::*;
@@ -7,6 +9,7 @@ use pyo3::types::PyDict;
 
 use crate::arrays::{Lengths, with_lengths};
 use crate::enter::{LengthwiseError, enter};
+use crate::spare::{Spares, lend};
 
 /// What happens to batches that do not divide by the number of ranks.
 pub(crate) const REMAINDER: &[(&str, core::Remainder)] =
@@ -30,6 +33,7 @@ pub(crate) const LAST_BATCH: &[(&str, core::LastBatch)] =
 #[pyclass(frozen, module = "lengthwise._core")]
 pub(crate) struct PaddedPlanner {
     inner: core::Planner,
+    spares: Spares,
 }
 
 #[pymethods]
@@ -77,21 +81,22 @@ impl PaddedPlanner {
         let inner = with_lengths!(&lengths, slice => enter(py, |interrupt| {
             core::Planner::new(slice, layout, settings, interrupt)
         }))?;
-        Ok(Self { inner })
+        Ok(Self { inner, spares: Spares::new(threads) })
     }
 
     /// One epoch: (indices, starts, sizes, padded lengths, segments or None, accounts).
     fn plan<'py>(&self, py: Python<'py>, lengths: Lengths<'py>, epoch: u64) -> PyResult<PlanArrays<'py>> {
+        let Spares { narrow, wide } = &self.spares;
         if self.inner.items() < u32::MAX as usize {
             let plan = with_lengths!(&lengths, slice => enter(py, |interrupt| {
-                self.inner.plan::<_, u32>(slice, epoch, interrupt)
+                self.inner.plan(slice, epoch, narrow, interrupt)
             }))?;
-            hand_over(py, plan)
+            hand_over(py, plan, Arc::downgrade(narrow))
         } else {
             let plan = with_lengths!(&lengths, slice => enter(py, |interrupt| {
-                self.inner.plan::<_, u64>(slice, epoch, interrupt)
+                self.inner.plan(slice, epoch, wide, interrupt)
             }))?;
-            hand_over(py, plan)
+            hand_over(py, plan, Arc::downgrade(wide))
         }
     }
 }
@@ -124,11 +129,13 @@ type Table<'py, T> = Bound<'py, PyArray1<T>>;
 pub(crate) type PlanArrays<'py, P = Table<'py, u32>> =
     (Bound<'py, PyAny>, Table<'py, i64>, Table<'py, u32>, P, Option<Bound<'py, PyArray2<u32>>>, Bound<'py, PyDict>);
 
-pub(crate) fn hand_over<I: numpy::Element>(py: Python<'_>, plan: core::Plan<I>) -> PyResult<PlanArrays<'_>> {
-    let batches = &plan.batches;
-    let starts: Vec<i64> = batches.iter().map(|batch| batch.start as i64).collect();
-    let sizes: Vec<u32> = batches.iter().map(|batch| batch.size).collect();
-    let padded_lengths: Vec<u32> = batches.iter().map(|batch| batch.padded_length).collect();
+/// Plans as arrays, without copies; the `memory` of indices goes back when nobody has them.
+pub(crate) fn hand_over<I: numpy::Element + core::Index>(
+    py: Python<'_>,
+    plan: core::Plan<I>,
+    memory: Weak<core::Spare<I>>,
+) -> PyResult<PlanArrays<'_>> {
+    let (starts, sizes, padded_lengths) = core::Batch::columns(&plan.batches);
     let segments = match plan.segments {
         Some(segments) => {
             let rows = segments.len();
@@ -144,7 +151,7 @@ pub(crate) fn hand_over<I: numpy::Element>(py: Python<'_>, plan: core::Plan<I>) 
     accounts.set_item("repeated", plan.accounts.repeated)?;
     accounts.set_item("cut_batches", plan.accounts.cut_batches)?;
     Ok((
-        plan.indices.into_pyarray(py).into_any(),
+        lend(py, plan.indices, memory)?.into_any(),
         starts.into_pyarray(py),
         sizes.into_pyarray(py),
         padded_lengths.into_pyarray(py),

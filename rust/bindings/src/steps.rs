@@ -78,9 +78,7 @@ pub(crate) fn of_one_shape<'py>(
             .collect();
         steps::of_one_shape(&batches, world_size, accumulate, remainder, &limits)
     })?;
-    let starts: Vec<i64> = made.batches.iter().map(|batch| batch.start as i64).collect();
-    let sizes: Vec<u32> = made.batches.iter().map(|batch| batch.size).collect();
-    let padded_lengths: Vec<u32> = made.batches.iter().map(|batch| batch.padded_length).collect();
+    let (starts, sizes, padded_lengths) = core::Batch::columns(&made.batches);
     Ok((
         starts.into_pyarray(py),
         sizes.into_pyarray(py),

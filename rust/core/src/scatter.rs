@@ -16,10 +16,11 @@ use crate::classify::Table;
 use crate::code::Code;
 use crate::counts::Counts;
 use crate::items::Items;
+use crate::means::Means;
 use crate::parallel::results;
 use crate::raw::{BLOCK, Draw, Elements, Roomy, scatter_roomy};
 use crate::rng::{Key, Stream};
-use crate::{Error, Index, Interrupt, Length, Result};
+use crate::{Error, Index, Interrupt, Length, Result, Spare};
 
 /// How many samples a bin holds at most, on average: while they are shuffled, the second-level cache must hold them.
 const MAX_BIN: u64 = 1 << 18;
@@ -86,7 +87,7 @@ impl Bins {
 }
 
 /// Items in bins that are still to be shuffled: bucket after bucket, several bins each.
-pub(crate) struct Scattered<I> {
+pub(crate) struct Scattered<'a, I> {
     pub(crate) lanes: Lanes<I>,
     /// How they lie there.
     pub(crate) code: Code,
@@ -96,6 +97,8 @@ pub(crate) struct Scattered<I> {
     pub(crate) buckets: Vec<Range<usize>>,
     /// The random bits of what comes next.
     pub(crate) inside: Key,
+    /// How it is to be done.
+    pub(crate) means: Means<'a, I>,
 }
 
 /// The items of one stretch after another, in integers that hold them: all have all bins.
@@ -132,15 +135,14 @@ impl Tokens<()> {
 ///
 /// # Errors
 /// Interrupted; other lengths than those that were counted.
-pub(crate) fn scattered<L: Length, I: Index>(
+pub(crate) fn scattered<'a, L: Length, I: Index>(
     items: Items<'_, L>,
     groups: &Buckets,
     counts: &Counts,
     (seed, epoch): (u64, u64),
-    threads: usize,
     tokens: Tokens<impl Fn(usize, u32) -> u32 + Copy + Sync>,
-    interrupt: Interrupt<'_>,
-) -> Result<Scattered<I>> {
+    means: Means<'a, I>,
+) -> Result<Scattered<'a, I>> {
     let bins = Bins::new(counts);
     let mut packed = bins.packed();
     if items.cut_to(groups.longest()) {
@@ -151,20 +153,21 @@ pub(crate) fn scattered<L: Length, I: Index>(
     let (table, key, code) = (Table::new(groups, packed), Key::new(seed, epoch, Stream::Bins), Code::new(tokens.bits));
     let span = code.span::<I>();
     let narrow = span >= BLOCK as u64 && (span >= items.len() as u64 || span >= (SEGMENT * bins.total) as u64);
+    let Means { threads, spare, interrupt } = means;
     let share = Share { items, bins: &bins, counts, key, code, tokens: tokens.of, threads, interrupt };
     let lanes = match (table.exact(), narrow) {
         (Some((cells, values)), true) => {
             let value = |length: L| values[usize::from(cells[usize::from(length.saturated())])];
-            Lanes::Narrow(share.placed(value)?)
+            Lanes::Narrow(share.placed(value, spare)?)
         }
-        (None, true) => Lanes::Narrow(share.placed(|length: L| table.value(length.into()))?),
-        (_, false) => Lanes::Wide(share.placed(|length: L| table.value(length.into()))?),
+        (None, true) => Lanes::Narrow(share.placed(|length: L| table.value(length.into()), spare)?),
+        (_, false) => Lanes::Wide(share.placed(|length: L| table.value(length.into()), &Spare::new(0))?),
     };
     let bucket = |(&first, bits): (&u32, &u32)| first as usize..first as usize + (1 << bits);
     let buckets: Vec<_> = bins.first.iter().zip(&bins.bits).map(bucket).collect();
     let lows = tokens.lows.into_iter().chain(std::iter::repeat(0)).zip(&buckets);
     let lows = lows.flat_map(|(low, bucket)| std::iter::repeat_n(low, bucket.len())).collect();
-    Ok(Scattered { lanes, code, lows, buckets, inside: Key::new(seed, epoch, Stream::InBin) })
+    Ok(Scattered { lanes, code, lows, buckets, inside: Key::new(seed, epoch, Stream::InBin), means })
 }
 
 /// Work that several threads share: each scatters a stretch of the items.
@@ -180,10 +183,12 @@ struct Share<'a, L, F> {
 }
 
 impl<L: Length, F: Fn(usize, u32) -> u32 + Copy + Sync> Share<'_, L, F> {
-    /// Every item in the bin that it draws. `lookup` leads from a length to its bucket's first bin and shift.
-    fn placed<E: Index>(&self, lookup: impl Fn(L) -> u32 + Copy + Sync) -> Result<Vec<Roomy<E>>> {
+    /// Every item in the bin that it draws. `lookup` leads from a length to its bucket's first bin and shift; bins lie in
+    /// `spare` memory.
+    fn placed<E: Index>(&self, lookup: impl Fn(L) -> u32 + Copy + Sync, spare: &Spare<E>) -> Result<Vec<Roomy<E>>> {
         let Self { items, key, code, tokens, threads, .. } = *self;
         let draw = DrawBins { items, key, digit: self.bins.digit(), lookup, code, tokens, element: PhantomData };
+        let pool = if threads == 1 { &spare.indices } else { &spare.lanes };
         let n = items.len();
         let lanes = threads.min(n / LANE + 1);
         let size = n.div_ceil(lanes).next_multiple_of(BLOCK);
@@ -192,7 +197,8 @@ impl<L: Length, F: Fn(usize, u32) -> u32 + Copy + Sync> Share<'_, L, F> {
         let shares = self.counts.by_lane(lanes, count)?;
         for deviations in DEVIATIONS {
             let rooms = |lane: usize| self.bins.rooms(&shares[lane], deviations);
-            let scatter = |lane: usize| scatter_roomy(own(lane), &rooms(lane), code.span::<E>(), draw, self.interrupt);
+            let (span, memory) = (code.span::<E>(), |len| pool.take(len));
+            let scatter = |lane| scatter_roomy(own(lane), &rooms(lane), span, draw, memory, self.interrupt);
             let all: Option<Vec<Roomy<E>>> = results(threads, lanes, &scatter)?.into_iter().collect();
             if let Some(lanes) = all {
                 return Ok(lanes);
@@ -315,7 +321,7 @@ mod tests {
     use crate::code::Sample;
 
     /// The samples of every bin.
-    fn read<E: Index>(lanes: &[Roomy<E>], scattered: &Scattered<u32>) -> Vec<Vec<Sample<u32>>> {
+    fn read<E: Index>(lanes: &[Roomy<E>], scattered: &Scattered<'_, u32>) -> Vec<Vec<Sample<u32>>> {
         let bins = 0..scattered.lows.len();
         bins.map(|bin| {
             let size = lanes.iter().map(|lane| lane.bins[bin].len()).sum();
@@ -346,10 +352,11 @@ mod tests {
             Self { lengths, groups, counts: Counts::new(counts) }
         }
 
-        fn scattered(&self, counts: &Counts, threads: usize) -> Result<Scattered<u32>> {
+        fn scattered<'a>(&self, counts: &Counts, threads: usize, spare: &'a Spare<u32>) -> Result<Scattered<'a, u32>> {
             let items = Items::new(&self.lengths, u32::MAX, &[]);
             let tokens = Tokens::lengths(self.groups.bounds());
-            scattered(items, &self.groups, counts, (3, 5), threads, tokens, Interrupt::NEVER)
+            let means = Means { threads, spare, interrupt: Interrupt::NEVER };
+            scattered(items, &self.groups, counts, (3, 5), tokens, means)
         }
     }
 
@@ -360,7 +367,11 @@ mod tests {
             for shift in shifts {
                 let case = Case::new(samples, shift);
                 for threads in [1, 2, 3] {
-                    let scattered = case.scattered(&case.counts.clone(), threads).unwrap();
+                    // Memory that others have used.
+                    let spare = Spare::new(3);
+                    spare.keep(vec![u32::MAX; 2 * samples]);
+                    spare.lanes.keep(vec![u32::MAX; 2 * samples]);
+                    let scattered = case.scattered(&case.counts.clone(), threads, &spare).unwrap();
                     let (bins, lanes, wide) = match &scattered.lanes {
                         Lanes::Narrow(lanes) => (read(lanes, &scattered), lanes.len(), false),
                         Lanes::Wide(lanes) => (read(lanes, &scattered), lanes.len(), true),
@@ -386,7 +397,7 @@ mod tests {
     #[test]
     fn lanes_are_counted_once() {
         let case = Case::new(600_001, 0);
-        case.scattered(&case.counts, 3).unwrap();
+        case.scattered(&case.counts, 3, &Spare::new(0)).unwrap();
         let shares = case.counts.by_lane(3, || Err(Error::Interrupted)).unwrap();
         let sum = |bucket| shares.iter().map(|share: &Vec<u64>| share[bucket]).sum();
         assert_eq!((0..4).map(sum).collect::<Vec<u64>>(), *case.counts);
@@ -396,7 +407,8 @@ mod tests {
     fn other_lengths_than_were_counted_are_refused() {
         let case = Case::new(600_001, 0);
         for counts in [vec![0; 4], vec![600_001, 0, 0, 0], vec![5, 5, 5, 599_986]] {
-            let error = case.scattered(&Counts::new(counts), 1).err().map(|error| error.to_string());
+            let (counts, none) = (Counts::new(counts), Spare::new(0));
+            let error = case.scattered(&counts, 1, &none).err().map(|error| error.to_string());
             assert!(error.unwrap().contains("lengths have changed"));
         }
     }

@@ -3,6 +3,7 @@
 
 use lengthwise_core::{
     Batch, Interrupt, LastBatch, Limits, Overlong, PadTo, PaddedPairs, Padding, PairPlanner, Plan, Remainder, Settings,
+    Spare,
 };
 use proptest::prelude::*;
 
@@ -69,7 +70,12 @@ fn cases() -> impl Strategy<Value = Case> {
 fn planned(case: &Case, threads: u32) -> Option<(Plan<u32>, Vec<[u32; 2]>)> {
     let settings = Settings { threads, ..case.settings };
     let planner = PairPlanner::new(&case.lengths, case.layout.clone(), settings, Interrupt::NEVER).ok()?;
-    planner.plan(&case.lengths, 3, Interrupt::NEVER).ok()
+    let spare = Spare::new(threads);
+    if threads > 1 {
+        // Memory that others have used.
+        spare.keep(vec![u32::MAX; 4 * case.lengths.len() + 1000]);
+    }
+    planner.plan(&case.lengths, 3, &spare, Interrupt::NEVER).ok()
 }
 
 fn samples<'a>(plan: &'a Plan<u32>, batch: &Batch) -> &'a [u32] {

@@ -3,7 +3,7 @@
 
 use lengthwise_core::rng::mix;
 use lengthwise_core::{
-    Batch, Interrupt, LastBatch, Limits, Order, Overlong, PadTo, Padded, Plan, Planner, Remainder, Settings,
+    Batch, Interrupt, LastBatch, Limits, Order, Overlong, PadTo, Padded, Plan, Planner, Remainder, Settings, Spare,
 };
 use proptest::prelude::*;
 
@@ -78,6 +78,13 @@ fn cases() -> impl Strategy<Value = Case> {
     })
 }
 
+/// Memory that others have used.
+fn used(samples: usize) -> Spare<u32> {
+    let spare = Spare::new(1);
+    spare.keep(vec![u32::MAX; 4 * samples + 1000]);
+    spare
+}
+
 impl Case {
     fn plan(&self, threads: u32) -> Option<Plan<u32>> {
         let settings = Settings { threads, ..self.settings };
@@ -88,7 +95,7 @@ impl Case {
             return None;
         }
         let planner = Planner::new(&self.lengths, self.layout.clone(), settings, Interrupt::NEVER).ok()?;
-        planner.plan(&self.lengths, self.epoch, Interrupt::NEVER).ok()
+        planner.plan(&self.lengths, self.epoch, &used(self.lengths.len()), Interrupt::NEVER).ok()
     }
 
     fn limit(&self) -> u32 {
@@ -239,7 +246,7 @@ proptest! {
     fn indices_of_both_widths_agree(case in cases()) {
         let Some(narrow) = case.plan(1) else { return Ok(()) };
         let planner = Planner::new(&case.lengths, case.layout.clone(), case.settings, Interrupt::NEVER).unwrap();
-        let wide: Plan<u64> = planner.plan(&case.lengths, case.epoch, Interrupt::NEVER).unwrap();
+        let wide: Plan<u64> = planner.plan(&case.lengths, case.epoch, &Spare::new(0), Interrupt::NEVER).unwrap();
         prop_assert_eq!(wide.indices, narrow.indices.iter().map(|&index| u64::from(index)).collect::<Vec<_>>());
         prop_assert_eq!((wide.batches, wide.segments, wide.accounts), (narrow.batches, narrow.segments, narrow.accounts));
     }
@@ -285,7 +292,7 @@ fn sums_past_the_largest_integers() {
     let lengths = vec![i32::MAX as u32; 64];
     let (layout, settings) = simple(u64::MAX, vec![i32::MAX as u32]);
     let planner = Planner::new(&lengths, layout, settings, Interrupt::NEVER).unwrap();
-    let plan: Plan<u32> = planner.plan(&lengths, u64::MAX, Interrupt::NEVER).unwrap();
+    let plan: Plan<u32> = planner.plan(&lengths, u64::MAX, &Spare::new(0), Interrupt::NEVER).unwrap();
     assert_eq!((plan.batches.len(), plan.batches[0].size, plan.batches[0].tokens()), (1, 64, 64 * i32::MAX as u64));
 }
 
@@ -295,7 +302,7 @@ fn one_giant_among_many() {
     lengths[5000] = u16::MAX;
     let (layout, settings) = simple(65_535, vec![1, 65_535]);
     let planner = Planner::new(&lengths, layout, settings, Interrupt::NEVER).unwrap();
-    let plan: Plan<u32> = planner.plan(&lengths, 0, Interrupt::NEVER).unwrap();
+    let plan: Plan<u32> = planner.plan(&lengths, 0, &Spare::new(0), Interrupt::NEVER).unwrap();
     let mut sizes: Vec<u32> = plan.batches.iter().map(|batch| batch.size).collect();
     sizes.sort_unstable();
     assert_eq!(sizes, [1, 9999]);
@@ -309,10 +316,10 @@ fn interrupts_are_heard() {
     for threads in [1, 3] {
         let planner =
             Planner::new(&lengths, simple(700, vec![7]).0, Settings { threads, ..settings }, Interrupt::NEVER).unwrap();
-        let stopped = planner.plan::<_, u32>(&lengths, 0, Interrupt::new(&|| false));
+        let stopped = planner.plan::<_, u32>(&lengths, 0, &Spare::new(0), Interrupt::new(&|| false));
         assert_eq!(stopped, Err(lengthwise_core::Error::Interrupted));
     }
-    assert!(planner.plan::<_, u32>(&lengths[1..], 0, Interrupt::NEVER).is_err());
+    assert!(planner.plan::<_, u32>(&lengths[1..], 0, &Spare::new(0), Interrupt::NEVER).is_err());
 }
 
 /// Samples travel to their bins in integers of one width or another, without the bits that can be told from where they lie.
@@ -323,8 +330,8 @@ fn plans_are_the_same_however_samples_are_packed() {
         let lengths: Vec<u32> = (0..samples).map(|i| ((1 + mix(i) % 900) as u32) << shift).collect();
         let (layout, settings) = simple(20_000 << shift, vec![100 << shift, 350 << shift, 900 << shift]);
         let planner = Planner::new(&lengths, layout, Settings { threads, ..settings }, Interrupt::NEVER).unwrap();
-        let plan: Plan<u32> = planner.plan(&lengths, 3, Interrupt::NEVER).unwrap();
-        let wide: Plan<u64> = planner.plan(&lengths, 3, Interrupt::NEVER).unwrap();
+        let plan: Plan<u32> = planner.plan(&lengths, 3, &Spare::new(0), Interrupt::NEVER).unwrap();
+        let wide: Plan<u64> = planner.plan(&lengths, 3, &Spare::new(0), Interrupt::NEVER).unwrap();
         assert!(plan.indices.iter().map(|&index| u64::from(index)).eq(wide.indices));
         assert_eq!(plan.batches, wide.batches);
         let unscaled = |batch: &Batch| Batch { padded_length: batch.padded_length >> shift, ..*batch };
@@ -348,7 +355,7 @@ fn samples_are_shuffled_uniformly() {
     let epochs = 48_000;
     let mut seen = std::collections::HashMap::new();
     for epoch in 0..epochs {
-        let plan: Plan<u32> = planner.plan(&lengths, epoch, Interrupt::NEVER).unwrap();
+        let plan: Plan<u32> = planner.plan(&lengths, epoch, &Spare::new(0), Interrupt::NEVER).unwrap();
         *seen.entry((plan.indices, plan.batches[0].start)).or_insert(0_u32) += 1;
     }
     // 4! orders of the first bucket, 2! of the second, 2 of the batches.

@@ -21,13 +21,14 @@ use crate::counts::Counts;
 use crate::fill::LastBatch;
 use crate::items::Items;
 use crate::limits::Limits;
+use crate::means::Means;
 use crate::order;
 use crate::overlong::Overlong;
 use crate::plan::{Accounts, PadTo, Plan, Settings, shuffled, starts_of};
 use crate::pour::pour;
 use crate::ranks::settle;
 use crate::scatter::{Tokens, scattered};
-use crate::{Error, Index, Interrupt, Length, MAX_LENGTH, Result};
+use crate::{Error, Index, Interrupt, Length, MAX_LENGTH, Result, Spare};
 
 /// Samples between two looks at the interrupt.
 const CHUNK: usize = 1 << 18;
@@ -129,6 +130,7 @@ impl PairPlanner {
         &self,
         lengths: &[[L; 2]],
         epoch: u64,
+        spare: &Spare<I>,
         interrupt: Interrupt<'_>,
     ) -> Result<(Plan<I>, Vec<[u32; 2]>)> {
         if lengths.len() != self.samples() {
@@ -138,7 +140,8 @@ impl PairPlanner {
                 self.samples()
             )));
         }
-        let (indices, Shaped { mut batches, shapes, dropped }) = self.cut(lengths, epoch, interrupt)?;
+        let means = Means { threads: self.settings.threads as usize, spare, interrupt };
+        let (indices, Shaped { mut batches, shapes, dropped }) = self.cut(lengths, epoch, means)?;
         let mut accounts = Accounts { dropped, ..Accounts::default() };
         match self.settings.overlong {
             Overlong::Alone => accounts.alone = self.counts[self.cells.bounds().len()],
@@ -171,7 +174,7 @@ impl PairPlanner {
         &self,
         lengths: &[[L; 2]],
         epoch: u64,
-        interrupt: Interrupt<'_>,
+        means: Means<'_, I>,
     ) -> Result<(Vec<I>, Shaped)> {
         let Self { layout: PaddedPairs { limits, padding, .. }, cells, settings, .. } = self;
         let starts = starts_of(&self.counts);
@@ -179,8 +182,7 @@ impl PairPlanner {
         let (indices, mut made) = match (self.layout.pad_to, Packing::new(self.longest)) {
             (PadTo::Boundary, _) => {
                 let (items, bits) = (Items::new(&self.of, u32::MAX, &[]), (settings.seed, epoch));
-                let threads = settings.threads as usize;
-                let indices: Vec<I> = shuffled(items, &self.groups, &self.counts, bits, threads, interrupt)?;
+                let indices: Vec<I> = shuffled(items, &self.groups, &self.counts, bits, means)?;
                 let (mut made, drop_short) = (Shaped::default(), self.layout.last_batch == LastBatch::Drop);
                 for (positions, &bounds) in starts.windows(2).zip(cells.bounds()) {
                     let shape = padding.shape(bounds);
@@ -191,9 +193,9 @@ impl PairPlanner {
             (PadTo::Longest, Some(packing)) => {
                 let packed = |item: usize, _| lengths.get(item).map_or(0, |_| packing.pack(pair(item)));
                 let tokens = Tokens { of: packed, bits: packing.bits, lows: Vec::new() };
-                self.pour_longest(epoch, tokens, |_, packed| packing.unpack(packed), interrupt)?
+                self.pour_longest(epoch, tokens, |_, packed| packing.unpack(packed), means)?
             }
-            (PadTo::Longest, None) => self.pour_longest(epoch, Tokens::none(), |sample, _| pair(sample), interrupt)?,
+            (PadTo::Longest, None) => self.pour_longest(epoch, Tokens::none(), |sample, _| pair(sample), means)?,
         };
         if settings.overlong == Overlong::Alone {
             for (position, index) in indices.iter().enumerate().skip(starts[cells.bounds().len()]) {
@@ -210,12 +212,12 @@ impl PairPlanner {
         epoch: u64,
         tokens: Tokens<impl Fn(usize, u32) -> u32 + Copy + Sync>,
         pair: impl Fn(usize, u32) -> [u32; 2] + Copy + Send,
-        interrupt: Interrupt<'_>,
+        means: Means<'_, I>,
     ) -> Result<(Vec<I>, Shaped)> {
         let Self { layout: PaddedPairs { limits, padding, .. }, cells, settings, .. } = self;
-        let (bits, threads) = ((settings.seed, epoch), settings.threads as usize);
+        let bits = (settings.seed, epoch);
         let items = Items::new(&self.of, u32::MAX, &[]);
-        let scattered = scattered(items, &self.groups, &self.counts, bits, threads, tokens, interrupt)?;
+        let scattered = scattered(items, &self.groups, &self.counts, bits, tokens, means)?;
         let units = scattered.buckets.clone();
         let filler = |start| FillLongest {
             limits,
@@ -226,7 +228,7 @@ impl PairPlanner {
             made: Shaped::default(),
             open: Open::at(start),
         };
-        let (indices, fillers) = pour(scattered, &units, threads, filler, interrupt)?;
+        let (indices, fillers) = pour(scattered, &units, means.threads, filler)?;
         Ok((indices, Shaped::joined(fillers.into_iter().map(|filler| filler.made))))
     }
 

@@ -14,17 +14,13 @@ use source::{Gathered, InPlace, Source};
 
 use crate::code::Code;
 use crate::parallel::run;
-use crate::raw::{Roomy, zeros};
+use crate::raw::Roomy;
 use crate::rng::Key;
 use crate::scatter::{Lanes, Scattered};
-use crate::{Error, Index, Interrupt, Result};
+use crate::{Error, Index, Interrupt, Result, Spare};
 
 /// Runs for each thread, where there are several, so that all end at about the same time.
 const RUNS: usize = 4;
-
-/// A result that was made in less memory keeps all of it: allocators keep a small block for the next epoch if they get it
-/// back whole, and page faults cost more than all that is done here.
-const SMALL: usize = 32 << 20;
 
 /// Who looks at shuffled samples, unit after unit.
 pub(crate) trait Visitor: Send {
@@ -53,20 +49,26 @@ impl Visitor for () {
 /// # Errors
 /// Interrupted.
 pub(crate) fn pour<I: Index, S: Visitor>(
-    scattered: Scattered<I>,
+    scattered: Scattered<'_, I>,
     units: &[Range<usize>],
     threads: usize,
     visitor: impl Fn(usize) -> S,
-    interrupt: Interrupt<'_>,
 ) -> Result<(Vec<I>, Vec<S>)> {
-    let Scattered { lanes, code, lows, inside, .. } = scattered;
-    let pour = Pour { code, lows: &lows, inside, units, threads, interrupt };
+    let Scattered { lanes, code, lows, inside, means, .. } = scattered;
+    let pour = Pour { code, lows: &lows, inside, units, threads, interrupt: means.interrupt };
     match lanes {
         Lanes::Narrow(lanes) => match <[_; 1]>::try_from(lanes) {
             Ok([lane]) if threads == 1 => pour.in_place(lane, visitor(0)),
-            lanes => pour.gathered(&lanes.map_or_else(|lanes| lanes, Vec::from), visitor),
+            lanes => {
+                let lanes = lanes.map_or_else(|lanes| lanes, Vec::from);
+                let done = pour.gathered(&lanes, means.spare, visitor);
+                for lane in lanes {
+                    means.spare.lanes.keep(lane.elements);
+                }
+                done
+            }
         },
-        Lanes::Wide(lanes) => pour.gathered(&lanes, visitor),
+        Lanes::Wide(lanes) => pour.gathered(&lanes, means.spare, visitor),
     }
 }
 
@@ -91,9 +93,6 @@ impl Pour<'_> {
         run.pour(self)?;
         let (visitors, mut indices) = (vec![run.visitor], lane.elements);
         indices.truncate(sizes.iter().sum());
-        if indices.capacity() * size_of::<I>() >= SMALL {
-            indices.shrink_to_fit();
-        }
         Ok((indices, visitors))
     }
 
@@ -101,11 +100,12 @@ impl Pour<'_> {
     fn gathered<E: Index, I: Index, S: Visitor>(
         &self,
         lanes: &[Roomy<E>],
+        spare: &Spare<I>,
         visitor: impl Fn(usize) -> S,
     ) -> Result<(Vec<I>, Vec<S>)> {
         let bins = lanes.first().map_or(0, |lane| lane.bins.len());
         let sizes: Vec<usize> = (0..bins).map(|bin| lanes.iter().map(|lane| lane.bins[bin].len()).sum()).collect();
-        let mut indices = zeros(sizes.iter().sum());
+        let mut indices = spare.indices.take(sizes.iter().sum());
         let (mut places, mut first, mut start) = (&mut indices[..], 0, 0);
         let mut tasks = Vec::new();
         for units in runs(self.units, &sizes, self.threads) {

@@ -13,6 +13,6 @@ mod roomy;
 mod vector;
 
 pub(crate) use digits::{BLOCK, Digits, Draw};
-pub(crate) use memory::zeros;
+pub(crate) use memory::{room, zeros};
 pub(crate) use roomy::{Elements, Roomy, scatter_roomy};
 pub(crate) use vector::{CACHE_LINE, Work, insert_chosen, prefetch, widest};

@@ -118,10 +118,10 @@ print(kept / samples, (resident() - before) / samples)
 
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="asks Linux how much memory is resident")
-@pytest.mark.parametrize(("threads", "most"), [(1, 4.7), (2, 9.3)])
+@pytest.mark.parametrize(("threads", "most"), [(1, 5), (2, 10)])
 def test_few_bytes_are_kept_and_none_without_the_planner(threads: int, most: float) -> None:
     command = [sys.executable, "-c", KEPT, str(threads)]
     done = subprocess.run(command, capture_output=True, text=True, check=True)  # noqa: S603
     kept, left = map(float, done.stdout.split())
     assert 3.9 < kept < most
-    assert left < 0.7
+    assert left < 1.5

@@ -70,8 +70,8 @@ class Planner:
         LengthwiseError: anything that cannot be planned; the message names the argument, the value and the limit.
 
     Cost: one or two passes over the lengths, about 2 ns a sample; and 2 ms to choose boundaries for batches padded to
-    their longest sample, 0.2 ms for fixed shapes. A planner keeps the memory of a plan that was dropped for the next one,
-    4 bytes a sample, and 4 more with several threads: fresh memory would cost a tenth of the time.
+    their longest sample, 0.2 ms for fixed shapes. A planner keeps the memory of a plan that was dropped for the next
+    one, 4 bytes a sample, and 4 more with several threads: fresh memory would cost a tenth of the time.
 
     Example:
         >>> import lengthwise as lw

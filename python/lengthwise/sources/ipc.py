@@ -115,7 +115,7 @@ def _first_rows(item: Location, field: Field) -> pa.ChunkedArray | None:
 
 
 def _memory(item: Location) -> Any:
-    """Return a file to be read: in memory, where a local one is mapped, as pyarrow finds batches there a fifth sooner."""
+    """Return a file to be read: a local one as mapped memory, where pyarrow finds batches a fifth sooner."""
     import pyarrow as pa
 
     file = item.open()

@@ -141,3 +141,12 @@ def test_ten_million(benchmark: Any, pad_to: Any, threads: int) -> None:
     layout = lw.Padded(MAX_TOKENS, boundaries=16, pad_to=pad_to)
     planner = lw.Planner(lengths, layout, steps="shuffled", threads=threads)
     benchmark.pedantic(planner.plan, rounds=7, warmup_rounds=1)
+
+
+@pytest.mark.parametrize("samples", [902_087, 10_000_000])
+@pytest.mark.parametrize("pad_to", ["longest", "boundary"])
+def test_eight_ranks(benchmark: Any, pad_to: Any, samples: int) -> None:
+    """Steps of equal mean length, which is what eight ranks get by default."""
+    benchmark.group = f"eight ranks, pad to {pad_to}, {samples:,} samples"
+    planner = lw.Planner(lengths_of(samples), lw.Padded(MAX_TOKENS, boundaries=16, pad_to=pad_to), world_size=8)
+    benchmark.pedantic(planner.plan, rounds=9, warmup_rounds=1)

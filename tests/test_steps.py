@@ -119,6 +119,37 @@ def test_every_sample_is_used_or_counted(
     np.testing.assert_array_equal(np.concatenate(list(plan)), np.concatenate(list(again)))
 
 
+@pytest.mark.parametrize(
+    "layout",
+    [
+        lw.Padded(400, boundaries=[20, 50, 80]),
+        lw.Padded(400, boundaries=[20, 50, 80], pad_to="boundary", last_batch="merge"),
+        lw.Padded(400, order="sorted"),
+        lw.Padded(400, order="shuffled", last_batch="drop"),
+        lw.Packed(200),
+        lw.Packed(200, pad_to="fill"),
+        lw.Packed(200, groups=np.arange(500) // 3),
+    ],
+    ids=repr,
+)
+@pytest.mark.parametrize("overlong", ["drop", "truncate", "split", "alone"])
+@pytest.mark.parametrize("steps", ["stratified", "windowed", "routed", "shuffled", "same_shape"])
+def test_real_tokens_are_those_of_the_samples(layout: Any, overlong: Any, steps: Any) -> None:
+    lengths = np.random.default_rng(0).integers(1, 90, 500)
+    lengths[::50] = 450
+    for accumulate in (1, 2):
+        options = {"world_size": 3, "accumulate": accumulate, "overlong": overlong, "steps": steps}
+        try:
+            plan = lw.Planner(lengths, layout, **options).plan(5)
+        except lw.LengthwiseError as error:
+            # Shapes of which there are too many, and policies that a layout does not have.
+            assert "same_shape" in str(error) or "overlong is" in str(error)  # noqa: PT017
+            continue
+        used = lengths[plan.indices] if plan.segments is None else np.diff(plan.segments, axis=1)[:, 0]
+        spans = [slice(start, start + size) for start, size in zip(plan.starts, plan.sizes, strict=True)]
+        assert plan.real_tokens.tolist() == [int(used[span].sum()) for span in spans]
+
+
 def naive_loss(plan: lw.Plan, costs: npt.NDArray[np.float64], speeds: list[float]) -> float:
     slowest = even = 0.0
     in_step = plan.world_size * plan.accumulate

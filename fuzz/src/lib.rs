@@ -30,6 +30,7 @@ pub fn settings(from: &mut Unstructured<'_>) -> Result<Settings> {
         overlong: *from.choose(&overlong)?,
         remainder: *from.choose(&[Remainder::Split, Remainder::Repeat, Remainder::Drop])?,
         threads: from.int_in_range(1..=4)?,
+        count_tokens: from.arbitrary()?,
     })
 }
 

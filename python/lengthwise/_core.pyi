@@ -44,6 +44,7 @@ _PlanArrays: TypeAlias = tuple[
     npt.NDArray[np.uint32],
     npt.NDArray[np.uint32] | None,
     dict[str, int],
+    npt.NDArray[np.uint64] | None,
 ]
 __version__: str
 
@@ -128,10 +129,18 @@ class PackedPlanner:
     """Everything about the packed epochs of one set of lengths that is the same in each."""
 
     def __new__(
-        cls, packer: Packer, *, pad_to: str, seed: int, world_size: int, accumulate: int, remainder: str
+        cls,
+        packer: Packer,
+        *,
+        pad_to: str,
+        seed: int,
+        world_size: int,
+        accumulate: int,
+        remainder: str,
+        count_tokens: bool,
     ) -> PackedPlanner: ...
     def plan(self, lengths: Lengths, epoch: int) -> _PlanArrays:
-        """One epoch: (indices, starts, sizes, padded lengths, segments or None, accounts)."""
+        """One epoch: indices, starts, sizes, padded lengths, segments, accounts, real tokens if they are counted."""
 
 @final
 class StreamPacker:
@@ -179,9 +188,10 @@ class PaddedPlanner:
         overlong: str,
         remainder: str,
         threads: int,
+        count_tokens: bool,
     ) -> PaddedPlanner: ...
     def plan(self, lengths: Lengths, epoch: int) -> _PlanArrays:
-        """One epoch: (indices, starts, sizes, padded lengths, segments or None, accounts)."""
+        """One epoch: indices, starts, sizes, padded lengths, segments, accounts, real tokens if they are counted."""
 
 @final
 class PairPlanner:
@@ -206,13 +216,14 @@ class PairPlanner:
         overlong: str,
         remainder: str,
         threads: int,
+        count_tokens: bool,
     ) -> PairPlanner:
         """`lengths` are both lengths of one sample after those of another."""
     @property
     def cells(self) -> npt.NDArray[np.uint32]:
         """uint32[k, 2]: the bounds of the cells, the cheapest first: the first that holds a sample is its own."""
     def plan(self, lengths: Lengths, epoch: int) -> _PlanArrays:
-        """One epoch: (indices, starts, sizes, padded lengths uint32[b, 2], None, accounts)."""
+        """One epoch; padded lengths are uint32[b, 2]."""
 
 def balance(
     costs: npt.NDArray[np.uint64],

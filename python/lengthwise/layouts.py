@@ -38,6 +38,8 @@ class PlanArrays(NamedTuple):
     padded_lengths: npt.NDArray[np.uint32]
     segments: npt.NDArray[np.uint32] | None
     accounts: dict[str, int]
+    #: uint64[b]: the tokens of each batch without padding, where they are counted.
+    real_tokens: npt.NDArray[np.uint64] | None = None
 
 
 class Settings(NamedTuple):
@@ -49,6 +51,7 @@ class Settings(NamedTuple):
     overlong: str
     remainder: str
     threads: int
+    count_tokens: bool
 
 
 class EpochPlanner(Protocol):

@@ -136,6 +136,7 @@ class _PackedPlanner:
             world_size=settings.world_size,
             accumulate=settings.accumulate,
             remainder=settings.remainder,
+            count_tokens=settings.count_tokens and self._items is None,
         )
 
     def plan(self, lengths: Lengths, epoch: int) -> PlanArrays:

@@ -119,7 +119,8 @@ class Planner:
             cost=cost,
             rank_speed=rank_speed,
         )
-        settings = Settings(self.seed, *self.step_maker.whole, overlong, remainder, self.threads)
+        count_tokens = self.step_maker.by_tokens
+        settings = Settings(self.seed, *self.step_maker.whole, overlong, remainder, self.threads, count_tokens)
         self._ready = layout.prepare(self.lengths, settings)
 
     def __setattr__(self, name: str, value: Any) -> None:

@@ -97,6 +97,16 @@ class Steps:
         """Of how many ranks, and batches of each, the layout must hand over whole steps."""
         return (1, 1) if self.method == "same_shape" else (self.world_size, self.accumulate)
 
+    @property
+    def as_planned(self) -> bool:
+        """Whether batches run as the layout hands them over."""
+        return self.method == "shuffled" and self.accumulate == 1 and not self.rank_speed
+
+    @property
+    def by_tokens(self) -> bool:
+        """Whether the layout should count the real tokens of every batch: it can while it fills them."""
+        return not self.as_planned and self.method != "same_shape"
+
     def costs(self, batches: Any, layout: Layout, lengths: Lengths) -> npt.NDArray[np.float64]:
         """Return float64[b]: the cost of each batch; `batches` are a plan or its arrays."""
         token, square = self.cost
@@ -109,14 +119,15 @@ class Steps:
         self, arrays: PlanArrays, *, layout: Layout, lengths: Lengths, seed: int, epoch: int, remainder: str
     ) -> PlanArrays:
         """Return the batches in the order in which they run: (step, turn, rank)."""
-        if self.method == "shuffled" and self.accumulate == 1 and not self.rank_speed:
+        if self.as_planned:
             return arrays
         if self.method == "same_shape":
             arrays = self._of_one_shape(arrays, layout, remainder)
+        tokens = real_tokens(arrays, lengths) if arrays.real_tokens is None else arrays.real_tokens
         order = _core.arrange(
             arrays.sizes,
             shape_numbers(arrays.padded_lengths, layout),
-            real_tokens(arrays, lengths),
+            tokens,
             self.costs(arrays, layout, lengths),
             world_size=self.world_size,
             accumulate=self.accumulate,
@@ -129,7 +140,8 @@ class Steps:
         )
         order = order.astype(np.intp)  # once, not for each column
         columns = ("starts", "sizes", "padded_lengths")
-        return arrays._replace(**{name: getattr(arrays, name).take(order, axis=0) for name in columns})
+        moved = {name: getattr(arrays, name).take(order, axis=0) for name in columns}
+        return arrays._replace(**moved, real_tokens=tokens.take(order))
 
     def _of_one_shape(self, arrays: PlanArrays, layout: Layout, remainder: str) -> PlanArrays:
         multiple = layout.config.get("samples_multiple_of", 1)
@@ -141,7 +153,9 @@ class Steps:
         accounts = dict(arrays.accounts)
         for name, count in (("cut_batches", cut), ("repeated", repeated), ("dropped", dropped)):
             accounts[name] += count
-        return arrays._replace(starts=starts, sizes=sizes, padded_lengths=padded_lengths, accounts=accounts)
+        return arrays._replace(
+            starts=starts, sizes=sizes, padded_lengths=padded_lengths, accounts=accounts, real_tokens=None
+        )
 
 
 def _default(layout: dict[str, Any], world_size: int, accumulate: int, *, attention: bool) -> Method:

@@ -115,12 +115,14 @@ pub(crate) fn pack_limited<'py>(
 #[pyclass(frozen, module = "lengthwise._core")]
 pub(crate) struct PackedPlanner {
     inner: pack::PackedPlanner,
+    count_tokens: bool,
 }
 
 #[pymethods]
 impl PackedPlanner {
     #[new]
-    #[pyo3(signature = (packer, *, pad_to, seed, world_size, accumulate, remainder))]
+    #[pyo3(signature = (packer, *, pad_to, seed, world_size, accumulate, remainder, count_tokens))]
+    #[expect(clippy::too_many_arguments, reason = "a keyword-only constructor")]
     fn new(
         py: Python<'_>,
         packer: &Packer,
@@ -129,19 +131,20 @@ impl PackedPlanner {
         world_size: u32,
         accumulate: u32,
         remainder: &str,
+        count_tokens: bool,
     ) -> PyResult<Self> {
         let pad_to = choice("pad_to", pad_to, &[("capacity", PadPack::Capacity), ("fill", PadPack::Fill)])?;
         let remainder = choice("remainder", remainder, REMAINDER)?;
         let overlong = packer.inner.options().overlong;
-        let settings = Settings { seed, world_size, accumulate, overlong, remainder, threads: 1 };
+        let settings = Settings { seed, world_size, accumulate, overlong, remainder, threads: 1, count_tokens };
         let inner = enter(py, |_| pack::PackedPlanner::new(packer.inner.clone(), pad_to, settings))?;
-        Ok(Self { inner })
+        Ok(Self { inner, count_tokens })
     }
 
-    /// One epoch: (indices, starts, sizes, padded lengths, segments or None, accounts).
+    /// One epoch.
     fn plan<'py>(&self, py: Python<'py>, lengths: Lengths<'py>, epoch: u64) -> PyResult<PlanArrays<'py>> {
         let plan = with_lengths!(&lengths, slice => enter(py, |interrupt| self.inner.plan(slice, epoch, interrupt)))?;
-        hand_over_plan(py, plan, Weak::new())
+        hand_over_plan(py, plan, Weak::new(), self.count_tokens)
     }
 }
 

@@ -16,6 +16,7 @@ use crate::spare::Spares;
 pub(crate) struct PairPlanner {
     inner: core::PairPlanner,
     spares: Spares,
+    count_tokens: bool,
 }
 
 #[pymethods]
@@ -23,7 +24,8 @@ impl PairPlanner {
     /// `lengths` are both lengths of one sample after those of another.
     #[new]
     #[pyo3(signature = (lengths, *, cells, max_tokens, max_samples, multiple_of, samples_multiple_of, weights, pad_to,
-                        last_batch, longest_first, seed, world_size, accumulate, overlong, remainder, threads))]
+                        last_batch, longest_first, seed, world_size, accumulate, overlong, remainder, threads,
+                        count_tokens))]
     #[expect(clippy::too_many_arguments, reason = "a keyword-only constructor")]
     fn new(
         py: Python<'_>,
@@ -43,6 +45,7 @@ impl PairPlanner {
         overlong: &str,
         remainder: &str,
         threads: u32,
+        count_tokens: bool,
     ) -> PyResult<Self> {
         let layout = core::PaddedPairs {
             limits: core::Limits { max_tokens, max_samples, multiple_of: 1, samples_multiple_of },
@@ -52,11 +55,11 @@ impl PairPlanner {
             last_batch: choice("last_batch", last_batch, LAST_BATCH)?,
             longest_first,
         };
-        let settings = settings(seed, [world_size, accumulate], overlong, remainder, threads)?;
+        let settings = settings(seed, [world_size, accumulate], overlong, remainder, threads, count_tokens)?;
         let inner = with_lengths!(&lengths, slice => enter(py, |interrupt| {
             core::PairPlanner::new(slice.as_chunks().0, layout, settings, interrupt)
         }))?;
-        Ok(Self { inner, spares: Spares::new(threads) })
+        Ok(Self { inner, spares: Spares::new(threads), count_tokens })
     }
 
     /// uint32[k, 2]: the bounds of the cells, the cheapest first: the first that holds a sample is its own.
@@ -66,7 +69,7 @@ impl PairPlanner {
         cells.as_flattened().to_vec().into_pyarray(py).reshape([cells.len(), 2])
     }
 
-    /// One epoch: (indices, starts, sizes, padded lengths uint32[b, 2], None, accounts).
+    /// One epoch; padded lengths are uint32[b, 2].
     fn plan<'py>(
         &self,
         py: Python<'py>,
@@ -78,16 +81,16 @@ impl PairPlanner {
             let (plan, shapes) = with_lengths!(&lengths, slice => enter(py, |interrupt| {
                 self.inner.plan(slice.as_chunks().0, epoch, narrow, interrupt)
             }))?;
-            (hand_over(py, plan, Arc::downgrade(narrow))?, shapes)
+            (hand_over(py, plan, Arc::downgrade(narrow), self.count_tokens)?, shapes)
         } else {
             let (plan, shapes) = with_lengths!(&lengths, slice => enter(py, |interrupt| {
                 self.inner.plan(slice.as_chunks().0, epoch, wide, interrupt)
             }))?;
-            (hand_over(py, plan, Arc::downgrade(wide))?, shapes)
+            (hand_over(py, plan, Arc::downgrade(wide), self.count_tokens)?, shapes)
         };
-        let (indices, starts, sizes, _, segments, accounts) = arrays;
+        let (indices, starts, sizes, _, segments, accounts, real_tokens) = arrays;
         let batches = shapes.len();
         let padded_lengths = shapes.into_flattened().into_pyarray(py).reshape([batches, 2])?;
-        Ok((indices, starts, sizes, padded_lengths, segments, accounts))
+        Ok((indices, starts, sizes, padded_lengths, segments, accounts, real_tokens))
     }
 }

@@ -34,13 +34,15 @@ pub(crate) const LAST_BATCH: &[(&str, core::LastBatch)] =
 pub(crate) struct PaddedPlanner {
     inner: core::Planner,
     spares: Spares,
+    count_tokens: bool,
 }
 
 #[pymethods]
 impl PaddedPlanner {
     #[new]
     #[pyo3(signature = (lengths, *, boundaries, max_tokens, max_samples, multiple_of, samples_multiple_of, pad_to, order,
-                        last_batch, longest_first, seed, world_size, accumulate, overlong, remainder, threads))]
+                        last_batch, longest_first, seed, world_size, accumulate, overlong, remainder, threads,
+                        count_tokens))]
     #[expect(clippy::too_many_arguments, reason = "a keyword-only constructor")]
     fn new(
         py: Python<'_>,
@@ -60,6 +62,7 @@ impl PaddedPlanner {
         overlong: &str,
         remainder: &str,
         threads: u32,
+        count_tokens: bool,
     ) -> PyResult<Self> {
         let layout = core::Padded {
             limits: core::Limits { max_tokens, max_samples, multiple_of, samples_multiple_of },
@@ -77,26 +80,26 @@ impl PaddedPlanner {
             last_batch: choice("last_batch", last_batch, LAST_BATCH)?,
             longest_first,
         };
-        let settings = settings(seed, [world_size, accumulate], overlong, remainder, threads)?;
+        let settings = settings(seed, [world_size, accumulate], overlong, remainder, threads, count_tokens)?;
         let inner = with_lengths!(&lengths, slice => enter(py, |interrupt| {
             core::Planner::new(slice, layout, settings, interrupt)
         }))?;
-        Ok(Self { inner, spares: Spares::new(threads) })
+        Ok(Self { inner, spares: Spares::new(threads), count_tokens })
     }
 
-    /// One epoch: (indices, starts, sizes, padded lengths, segments or None, accounts).
+    /// One epoch.
     fn plan<'py>(&self, py: Python<'py>, lengths: Lengths<'py>, epoch: u64) -> PyResult<PlanArrays<'py>> {
         let Spares { narrow, wide } = &self.spares;
         if self.inner.items() < u32::MAX as usize {
             let plan = with_lengths!(&lengths, slice => enter(py, |interrupt| {
                 self.inner.plan(slice, epoch, narrow, interrupt)
             }))?;
-            hand_over(py, plan, Arc::downgrade(narrow))
+            hand_over(py, plan, Arc::downgrade(narrow), self.count_tokens)
         } else {
             let plan = with_lengths!(&lengths, slice => enter(py, |interrupt| {
                 self.inner.plan(slice, epoch, wide, interrupt)
             }))?;
-            hand_over(py, plan, Arc::downgrade(wide))
+            hand_over(py, plan, Arc::downgrade(wide), self.count_tokens)
         }
     }
 }
@@ -108,6 +111,7 @@ pub(crate) fn settings(
     overlong: &str,
     remainder: &str,
     threads: u32,
+    count_tokens: bool,
 ) -> PyResult<core::Settings> {
     Ok(core::Settings {
         seed,
@@ -116,6 +120,7 @@ pub(crate) fn settings(
         overlong: choice("overlong", overlong, OVERLONG)?,
         remainder: choice("remainder", remainder, REMAINDER)?,
         threads,
+        count_tokens,
     })
 }
 
@@ -126,16 +131,26 @@ pub(crate) fn fingerprint(py: Python<'_>, lengths: Lengths<'_>) -> PyResult<Stri
 }
 
 type Table<'py, T> = Bound<'py, PyArray1<T>>;
-pub(crate) type PlanArrays<'py, P = Table<'py, u32>> =
-    (Bound<'py, PyAny>, Table<'py, i64>, Table<'py, u32>, P, Option<Bound<'py, PyArray2<u32>>>, Bound<'py, PyDict>);
+/// Indices, starts, sizes, padded lengths, segments, accounts, real tokens if they are counted.
+pub(crate) type PlanArrays<'py, P = Table<'py, u32>> = (
+    Bound<'py, PyAny>,
+    Table<'py, i64>,
+    Table<'py, u32>,
+    P,
+    Option<Bound<'py, PyArray2<u32>>>,
+    Bound<'py, PyDict>,
+    Option<Table<'py, u64>>,
+);
 
-/// Plans as arrays, without copies; the `memory` of indices goes back when nobody has them.
+/// Plans as arrays; the `memory` of indices goes back when nobody has them.
 pub(crate) fn hand_over<I: numpy::Element + core::Index>(
     py: Python<'_>,
     plan: core::Plan<I>,
     memory: Weak<core::Spare<I>>,
+    count_tokens: bool,
 ) -> PyResult<PlanArrays<'_>> {
     let (starts, sizes, padded_lengths) = core::Batch::columns(&plan.batches);
+    let real_tokens = count_tokens.then(|| PyArray1::from_iter(py, plan.batches.iter().map(|batch| batch.real_tokens)));
     let segments = match plan.segments {
         Some(segments) => {
             let rows = segments.len();
@@ -157,6 +172,7 @@ pub(crate) fn hand_over<I: numpy::Element + core::Index>(
         padded_lengths.into_pyarray(py),
         segments,
         accounts,
+        real_tokens,
     ))
 }
 

@@ -74,7 +74,12 @@ pub(crate) fn of_one_shape<'py>(
     let made = enter(py, |_| {
         let columns = starts.iter().zip(sizes).zip(padded_lengths);
         let batches: Vec<core::Batch> = columns
-            .map(|((&start, &size), &padded_length)| core::Batch { start: start as u64, size, padded_length })
+            .map(|((&start, &size), &padded_length)| core::Batch {
+                start: start as u64,
+                size,
+                padded_length,
+                ..core::Batch::default()
+            })
             .collect();
         steps::of_one_shape(&batches, world_size, accumulate, remainder, &limits)
     })?;

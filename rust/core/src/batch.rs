@@ -15,6 +15,8 @@ use crate::raw::{Work, room, widest, zeros};
 pub struct Batch {
     /// Position of its first sample in the plan's indices.
     pub start: u64,
+    /// Tokens of its samples without padding, where the settings ask for them; else 0.
+    pub real_tokens: u64,
     /// How many samples.
     pub size: u32,
     /// What each of them occupies, in tokens.
@@ -26,6 +28,16 @@ impl Batch {
     #[must_use]
     pub fn tokens(&self) -> u64 {
         u64::from(self.size) * u64::from(self.padded_length)
+    }
+
+    /// Several samples from position `start` on.
+    pub(crate) fn at(start: usize, size: usize) -> Self {
+        Self { start: start as u64, size: size as u32, ..Self::default() }
+    }
+
+    /// Where its samples are in the plan's indices.
+    pub(crate) fn positions(&self) -> Range<usize> {
+        self.start as usize..self.start as usize + self.size as usize
     }
 
     /// A table of batches as its columns: starts, sizes and padded lengths.
@@ -59,14 +71,14 @@ pub(crate) fn fill_fixed(
     batches.reserve(full + 2);
     let mut next = positions.start;
     for _ in 0..full {
-        batches.push(Batch { start: next as u64, size: rows, padded_length });
+        batches.push(Batch { padded_length, ..Batch::at(next, rows as usize) });
         next += rows as usize;
     }
     let filled = batches.len();
     while next < positions.end {
-        let size = limits.round_rows((positions.end - next) as u32);
-        batches.push(Batch { start: next as u64, size, padded_length });
-        next += size as usize;
+        let size = limits.round_rows((positions.end - next) as u32) as usize;
+        batches.push(Batch { padded_length, ..Batch::at(next, size) });
+        next += size;
     }
     batches.len() - filled
 }
@@ -84,11 +96,11 @@ pub(crate) fn fill_sorted(
     while next < positions.end {
         let padded_length = limits.padded(length(next));
         let rows = limits.rows(padded_length) as usize;
-        let size =
-            if rows <= positions.end - next { rows as u32 } else { limits.round_rows((positions.end - next) as u32) };
-        short += usize::from((size as usize) < rows);
-        batches.push(Batch { start: next as u64, size, padded_length });
-        next += size as usize;
+        let left = positions.end - next;
+        let size = if rows <= left { rows } else { limits.round_rows(left as u32) as usize };
+        short += usize::from(size < rows);
+        batches.push(Batch { padded_length, ..Batch::at(next, size) });
+        next += size;
     }
     short
 }
@@ -98,8 +110,10 @@ pub(crate) fn fill_sorted(
 pub(crate) struct Cutter<'a> {
     limits: &'a Limits,
     pub(crate) batches: Vec<Batch>,
+    /// Whether to count real tokens.
+    count: bool,
     /// Position of the first sample of the open batch, how many it has, the longest of them, and how many of it fit.
-    start: u64,
+    start: usize,
     size: usize,
     longest: u32,
     rows: usize,
@@ -109,9 +123,9 @@ pub(crate) struct Cutter<'a> {
 const WIDTH: usize = 8;
 
 impl<'a> Cutter<'a> {
-    /// From the position `start` on, with room for `most` batches.
-    pub(crate) fn new(limits: &'a Limits, most: usize, start: usize) -> Self {
-        Self { limits, batches: room(most), start: start as u64, size: 0, longest: 0, rows: 0 }
+    /// From the position `start` on, with room for `most` batches, whose real tokens are to be counted or not.
+    pub(crate) fn new(limits: &'a Limits, count: bool, most: usize, start: usize) -> Self {
+        Self { limits, batches: room(most), count, start, size: 0, longest: 0, rows: 0 }
     }
 
     /// Close all batches that the samples of `tokens` fill: those of the open batch, and what comes after it. No new sample is
@@ -127,18 +141,26 @@ impl<'a> Cutter<'a> {
         let (mut rest, mut short) = (tokens, 0);
         while !rest.is_empty() {
             let (now, later) = rest.split_at(self.limits.round_rows(rest.len() as u32) as usize);
-            self.close(now.len(), longest_of(now));
+            self.close(now, longest_of(now));
             (rest, short) = (later, short + 1);
         }
         short
     }
 
     #[inline]
-    fn close(&mut self, size: usize, longest: u32) {
-        self.batches.push(Batch { start: self.start, size: size as u32, padded_length: self.limits.padded(longest) });
-        self.start += size as u64;
+    fn close(&mut self, tokens: &[u32], longest: u32) {
+        let real_tokens = if self.count { sum(tokens) } else { 0 };
+        let padded_length = self.limits.padded(longest);
+        self.batches.push(Batch { real_tokens, padded_length, ..Batch::at(self.start, tokens.len()) });
+        self.start += tokens.len();
         self.size = 0;
     }
+}
+
+/// All tokens of some samples.
+#[inline]
+pub(crate) fn sum(tokens: &[u32]) -> u64 {
+    tokens.iter().map(|&tokens| u64::from(tokens)).sum()
 }
 
 struct Fill<'a, 'l> {
@@ -158,9 +180,10 @@ impl Work for &mut Fill<'_, '_> {
         let mut rest = self.tokens;
         while extend(self.open, rest, least) {
             let kept = limits.round_rows(self.open.size as u32) as usize;
-            let longest = if kept < self.open.size { longest_of(&rest[..kept]) } else { self.open.longest };
-            self.open.close(kept, longest);
-            rest = &rest[kept..];
+            let (now, later) = rest.split_at(kept);
+            let longest = if kept < self.open.size { longest_of(now) } else { self.open.longest };
+            self.open.close(now, longest);
+            rest = later;
         }
         self.done = self.tokens.len() - rest.len();
     }

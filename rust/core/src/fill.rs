@@ -2,7 +2,8 @@
 
 use std::ops::Range;
 
-use crate::batch::{Batch, Cutter};
+use crate::batch::{Batch, Cutter, sum};
+use crate::limits::Limits;
 use crate::parallel::results;
 use crate::pour::Visitor;
 use crate::raw::room;
@@ -106,6 +107,66 @@ impl Visitor for FillLongest<'_> {
         if self.last_batch == LastBatch::Drop {
             let batches = &mut self.cutter.batches;
             self.dropped += samples(batches.drain(batches.len() - short..));
+        }
+        tokens.len()
+    }
+}
+
+/// Fills batches of fixed shapes from samples as they are shuffled, and counts their tokens, which takes a read that
+/// `fill_groups` does without.
+pub(crate) struct FillFixed<'a> {
+    limits: &'a Limits,
+    bounds: &'a [u32],
+    last_batch: LastBatch,
+    batches: Vec<Batch>,
+    /// Position of the first sample that is in no batch yet.
+    start: usize,
+    dropped: u64,
+}
+
+impl<'a> FillFixed<'a> {
+    /// From the position `start` on, with room for `most` batches. `bounds` are those of the groups.
+    pub(crate) fn new(limits: &'a Limits, bounds: &'a [u32], last_batch: LastBatch, most: usize, start: usize) -> Self {
+        Self { limits, bounds, last_batch, batches: room(most), start, dropped: 0 }
+    }
+
+    /// The batches of all, and how many samples were left out.
+    pub(crate) fn joined(fillers: Vec<Self>) -> (Vec<Batch>, u64) {
+        joined(fillers.into_iter().map(|filler| (filler.batches, filler.dropped)))
+    }
+
+    fn close(&mut self, tokens: &[u32], padded_length: u32) {
+        self.batches.push(Batch { real_tokens: sum(tokens), padded_length, ..Batch::at(self.start, tokens.len()) });
+        self.start += tokens.len();
+    }
+}
+
+impl Visitor for FillFixed<'_> {
+    fn visit<I: Index>(&mut self, group: usize, _: &[I], tokens: &[u32]) -> usize {
+        let Some(&bound) = self.bounds.get(group) else { return tokens.len() };
+        let padded_length = self.limits.padded(bound);
+        let batches = tokens.chunks_exact(self.limits.rows(padded_length) as usize);
+        let done = tokens.len() - batches.remainder().len();
+        batches.for_each(|tokens| self.close(tokens, padded_length));
+        done
+    }
+
+    fn end<I: Index>(&mut self, group: usize, _: &[I], tokens: &[u32]) -> usize {
+        let Some(&bound) = self.bounds.get(group) else { return tokens.len() };
+        match self.last_batch {
+            LastBatch::Merge if group + 1 < self.bounds.len() => return 0,
+            LastBatch::Keep | LastBatch::Merge => {
+                let mut rest = tokens;
+                while !rest.is_empty() {
+                    let (now, later) = rest.split_at(self.limits.round_rows(rest.len() as u32) as usize);
+                    self.close(now, self.limits.padded(bound));
+                    rest = later;
+                }
+            }
+            LastBatch::Drop => {
+                self.dropped += tokens.len() as u64;
+                self.start += tokens.len();
+            }
         }
         tokens.len()
     }

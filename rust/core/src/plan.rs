@@ -9,7 +9,7 @@ use std::ops::Range;
 use crate::batch::{Batch, Cutter, fill_fixed, fill_sorted, most_batches};
 use crate::bucket::Buckets;
 use crate::counts::Counts;
-use crate::fill::{FillLongest, LastBatch, fill_groups};
+use crate::fill::{FillFixed, FillLongest, LastBatch, fill_groups};
 use crate::items::Items;
 use crate::limits::Limits;
 use crate::means::Means;
@@ -73,6 +73,8 @@ pub struct Settings {
     pub remainder: Remainder,
     /// How many threads plan; the plan does not depend on it.
     pub threads: u32,
+    /// Whether to count the real tokens of every batch, by which steps are composed.
+    pub count_tokens: bool,
 }
 
 impl Settings {
@@ -196,8 +198,8 @@ impl Planner {
         let items = self.excess.items(lengths);
         let mut accounts = self.excess.accounts();
         let (mut indices, mut batches) = self.cut(items, epoch, &mut accounts, means)?;
-        let padded = |batch: Batch| self.padded(batch, &indices, items);
-        settle(&mut batches, &self.settings, epoch, &self.layout.limits, &mut accounts, padded)?;
+        let part = |batch: Batch| self.part(batch, &indices, items);
+        settle(&mut batches, &self.settings, epoch, &self.layout.limits, &mut accounts, part)?;
         if self.layout.longest_first {
             order::longest_first(&mut batches, self.settings.step(), |batch| batch.padded_length);
         }
@@ -214,7 +216,7 @@ impl Planner {
         means: Means<'_, I>,
     ) -> Result<(Vec<I>, Vec<Batch>)> {
         let Self { layout: Padded { limits, pad_to, order, last_batch, .. }, groups, counts, settings, .. } = self;
-        let (threads, bits) = (means.threads, (settings.seed, epoch));
+        let (threads, bits, count) = (means.threads, (settings.seed, epoch), settings.count_tokens);
         let overlong = groups.bounds().len();
         let starts = starts_of(counts);
         let cut_fixed = |group: usize, positions: Range<usize>, batches: &mut Vec<Batch>| {
@@ -228,43 +230,57 @@ impl Planner {
                 let length = |position: usize| items.tokens(indices[position].position());
                 let cut_sorted =
                     |_, positions, batches: &mut Vec<Batch>| fill_sorted(batches, positions, length, limits);
-                let filled = match pad_to {
+                let (mut batches, dropped) = match pad_to {
                     PadTo::Longest => fill_groups(&starts[..=overlong], *last_batch, threads, most, &cut_sorted)?,
                     PadTo::Boundary => fill_fixed()?,
                 };
-                (indices, filled)
+                if count {
+                    for batch in &mut batches {
+                        *batch = self.part(*batch, &indices, items);
+                    }
+                }
+                (indices, (batches, dropped))
             }
-            (_, PadTo::Boundary) => (shuffled(items, groups, counts, bits, means)?, fill_fixed()?),
-            (_, PadTo::Longest) => {
+            (_, PadTo::Boundary) if !count => (shuffled(items, groups, counts, bits, means)?, fill_fixed()?),
+            _ => {
                 let lengths = Tokens::lengths(groups.bounds());
                 let scattered: Scattered<'_, I> = scattered(items, groups, counts, bits, lengths, means)?;
                 let buckets = scattered.buckets.clone();
                 // What is short at the end of a bucket goes on in the next: one run.
                 let threads = if *last_batch == LastBatch::Merge { 1 } else { threads };
                 let most = if threads == 1 { most } else { 0 };
-                let filler = |start| FillLongest::new(Cutter::new(limits, most, start), groups.bounds(), *last_batch);
-                let (indices, fillers) = pour(scattered, &buckets, threads, filler)?;
-                (indices, FillLongest::joined(fillers))
+                if *pad_to == PadTo::Longest {
+                    let cutter = |start| Cutter::new(limits, count, most, start);
+                    let filler = |start| FillLongest::new(cutter(start), groups.bounds(), *last_batch);
+                    let (indices, fillers) = pour(scattered, &buckets, threads, filler)?;
+                    (indices, FillLongest::joined(fillers))
+                } else {
+                    let filler = |start| FillFixed::new(limits, groups.bounds(), *last_batch, most, start);
+                    let (indices, fillers) = pour(scattered, &buckets, threads, filler)?;
+                    (indices, FillFixed::joined(fillers))
+                }
             }
         };
         accounts.dropped += dropped;
         if settings.overlong == Overlong::Alone {
             for (position, index) in indices.iter().enumerate().skip(starts[overlong]) {
-                let padded_length = limits.padded(items.tokens(index.position()));
-                batches.push(Batch { start: position as u64, size: 1, padded_length });
+                let tokens = items.tokens(index.position());
+                let real_tokens = if count { tokens.into() } else { 0 };
+                batches.push(Batch { real_tokens, padded_length: limits.padded(tokens), ..Batch::at(position, 1) });
             }
         }
         Ok((indices, batches))
     }
 
-    /// The padded length of a batch that was cut out of another.
-    fn padded<L: Length, I: Index>(&self, batch: Batch, indices: &[I], items: Items<'_, L>) -> u32 {
-        if self.layout.pad_to == PadTo::Boundary {
-            return batch.padded_length;
-        }
-        let samples = &indices[batch.start as usize..][..batch.size as usize];
-        let longest = samples.iter().map(|index| items.tokens(index.position())).max();
-        self.layout.limits.padded(longest.unwrap_or(1))
+    /// A batch that was cut out of another.
+    fn part<L: Length, I: Index>(&self, batch: Batch, indices: &[I], items: Items<'_, L>) -> Batch {
+        let tokens = || indices[batch.positions()].iter().map(|index| items.tokens(index.position()));
+        let padded_length = match self.layout.pad_to {
+            PadTo::Boundary => batch.padded_length,
+            PadTo::Longest => self.layout.limits.padded(tokens().max().unwrap_or(1)),
+        };
+        let real_tokens = if self.settings.count_tokens { tokens().map(u64::from).sum() } else { 0 };
+        Batch { real_tokens, padded_length, ..batch }
     }
 }
 

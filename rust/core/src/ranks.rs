@@ -26,7 +26,7 @@ pub enum Remainder {
 }
 
 /// Put the batches of an epoch in a random order and make their number whole steps: what that cuts, repeats and drops is
-/// counted. `padded` gives the padded length of a part of a batch.
+/// counted. `part` gives a part of a batch, from its position and size.
 ///
 /// # Errors
 /// [`Error::Invalid`] when there are too few samples, or nothing would be left.
@@ -36,7 +36,7 @@ pub(crate) fn settle(
     epoch: u64,
     limits: &Limits,
     accounts: &mut Accounts,
-    padded: impl Fn(Batch) -> u32,
+    part: impl Fn(Batch) -> Batch,
 ) -> Result<()> {
     if batches.is_empty() {
         return Err(Error::invalid(
@@ -47,7 +47,7 @@ pub(crate) fn settle(
     let shuffle = |batches: &mut Vec<Batch>| shuffle(batches, Key::new(settings.seed, epoch, Stream::Batches));
     match settings.remainder {
         Remainder::Split => {
-            accounts.cut_batches = split(batches, settings, limits, padded)?;
+            accounts.cut_batches = split(batches, settings, limits, part)?;
             shuffle(batches);
         }
         Remainder::Repeat => {
@@ -63,9 +63,9 @@ pub(crate) fn settle(
 }
 
 /// Cut the largest batches in two until their number is whole steps.
-fn split(batches: &mut Vec<Batch>, settings: &Settings, limits: &Limits, padded: impl Fn(Batch) -> u32) -> Result<u64> {
+fn split(batches: &mut Vec<Batch>, settings: &Settings, limits: &Limits, part: impl Fn(Batch) -> Batch) -> Result<u64> {
     let missing = batches.len().next_multiple_of(settings.step()) - batches.len();
-    if !cut(batches, missing, limits, padded) {
+    if !cut(batches, missing, limits, part) {
         return Err(Error::invalid(format!(
             "{}, but the epoch has too few samples to give every rank {}; choose remainder=\"repeat\" or fewer ranks",
             settings.ranks(),
@@ -75,8 +75,8 @@ fn split(batches: &mut Vec<Batch>, settings: &Settings, limits: &Limits, padded:
     Ok(missing as u64)
 }
 
-/// Cut the largest batches in two until there are `missing` more; false where they have too few samples.
-pub(crate) fn cut(batches: &mut Vec<Batch>, missing: usize, limits: &Limits, padded: impl Fn(Batch) -> u32) -> bool {
+/// Cut the largest batches in two until there are `missing` more, each of which `part` makes from its position and size; false where they have too few samples.
+pub(crate) fn cut(batches: &mut Vec<Batch>, missing: usize, limits: &Limits, part: impl Fn(Batch) -> Batch) -> bool {
     if missing == 0 {
         return true;
     }
@@ -97,10 +97,10 @@ pub(crate) fn cut(batches: &mut Vec<Batch>, missing: usize, limits: &Limits, pad
         let whole = batches[i];
         let head = Batch { size: kept, ..whole };
         let tail = Batch { start: whole.start + u64::from(kept), size: size - kept, ..whole };
-        batches[i] = Batch { padded_length: padded(head), ..head };
+        batches[i] = part(head);
         heap.push((head.size, std::cmp::Reverse(i)));
         heap.push((tail.size, std::cmp::Reverse(batches.len())));
-        batches.push(Batch { padded_length: padded(tail), ..tail });
+        batches.push(part(tail));
     }
     true
 }

@@ -62,7 +62,7 @@ fn cases() -> impl Strategy<Value = Case> {
                 last_batch: if keep { LastBatch::Keep } else { LastBatch::Drop },
                 longest_first,
             },
-            settings: Settings { seed, world_size, accumulate, overlong, remainder, threads: 1 },
+            settings: Settings { seed, world_size, accumulate, overlong, remainder, threads: 1, count_tokens: false },
         }
     })
 }
@@ -108,6 +108,12 @@ proptest! {
         let made = planned(&case, 1);
         prop_assert_eq!(&made, &planned(&case, 3));
         let Some((plan, shapes)) = made else { return Ok(()) };
+        let mut counting = case.clone();
+        counting.settings.count_tokens = true;
+        for batch in &planned(&counting, 1).unwrap().0.batches {
+            let pairs = samples(&plan, batch).iter().map(|&sample| case.lengths[sample as usize]);
+            prop_assert_eq!(batch.real_tokens, pairs.map(|pair| tokens(&case, pair).min(i32::MAX as u64)).sum::<u64>());
+        }
         prop_assert_eq!(shapes.len(), plan.batches.len());
         let step = (case.settings.world_size * case.settings.accumulate) as usize;
         prop_assert_eq!(plan.batches.len() % step, 0);

@@ -72,7 +72,7 @@ fn cases() -> impl Strategy<Value = Case> {
         Case {
             lengths,
             layout: Padded { limits, boundaries, pad_to, order, last_batch, longest_first },
-            settings: Settings { seed, world_size, accumulate, overlong, remainder, threads: 1 },
+            settings: Settings { seed, world_size, accumulate, overlong, remainder, threads: 1, count_tokens: false },
             epoch,
         }
     })
@@ -243,6 +243,25 @@ proptest! {
     }
 
     #[test]
+    fn counting_tokens_changes_nothing_else(case in cases()) {
+        let mut case = case;
+        let plain = case.plan(1);
+        case.settings.count_tokens = true;
+        for threads in [1, 3] {
+            let mut counted = case.plan(threads);
+            if let Some(plan) = &mut counted {
+                for batch in &plan.batches {
+                    let start = batch.start as usize;
+                    let each = (start..start + batch.size as usize).map(|entry| u64::from(tokens(&case, plan, entry)));
+                    prop_assert_eq!(batch.real_tokens, each.sum::<u64>());
+                }
+                plan.batches.iter_mut().for_each(|batch| batch.real_tokens = 0);
+            }
+            prop_assert_eq!(&counted, &plain);
+        }
+    }
+
+    #[test]
     fn indices_of_both_widths_agree(case in cases()) {
         let Some(narrow) = case.plan(1) else { return Ok(()) };
         let planner = Planner::new(&case.lengths, case.layout.clone(), case.settings, Interrupt::NEVER).unwrap();
@@ -269,6 +288,7 @@ fn simple(max_tokens: u64, boundaries: Vec<u32>) -> (Padded, Settings) {
         overlong: Overlong::Error,
         remainder: Remainder::Split,
         threads: 1,
+        count_tokens: false,
     };
     (layout, settings)
 }

@@ -64,15 +64,17 @@ impl PackedPlanner {
             Some(segments) => segments[entry][1] - segments[entry][0],
             None => lengths[indices[entry] as usize].into(),
         };
-        let padded = |pack: Batch| self.padded(pack, tokens);
+        let part = |pack: Batch| {
+            let count = self.settings.count_tokens;
+            let real_tokens = if count { pack.positions().map(|entry| u64::from(tokens(entry))).sum() } else { 0 };
+            Batch { padded_length: self.padded(pack, tokens), real_tokens, ..pack }
+        };
         let mut batches: Vec<Batch> = Vec::with_capacity(packs.rows.offsets.len() + self.settings.step());
-        batches.extend(packs.rows.offsets.windows(2).map(|stops| {
-            let pack = Batch { start: stops[0] as u64, size: (stops[1] - stops[0]) as u32, padded_length: 0 };
-            Batch { padded_length: padded(pack), ..pack }
-        }));
+        let packs = packs.rows.offsets.windows(2);
+        batches.extend(packs.map(|stops| part(Batch::at(stops[0] as usize, (stops[1] - stops[0]) as usize))));
         interrupt.check()?;
         let mut accounts = self.accounts();
-        settle(&mut batches, &self.settings, epoch, &self.limits(), &mut accounts, padded)?;
+        settle(&mut batches, &self.settings, epoch, &self.limits(), &mut accounts, part)?;
         Ok(Plan { indices, batches, segments, accounts })
     }
 
@@ -80,9 +82,7 @@ impl PackedPlanner {
         let options = self.packer.options();
         match self.pad_to {
             PadPack::Capacity => options.capacity,
-            PadPack::Fill => (pack.start..pack.start + u64::from(pack.size))
-                .map(|entry| tokens(entry as usize).next_multiple_of(options.multiple_of))
-                .sum(),
+            PadPack::Fill => pack.positions().map(|entry| tokens(entry).next_multiple_of(options.multiple_of)).sum(),
         }
     }
 

@@ -25,7 +25,7 @@ pub(crate) struct Shaped {
 impl Shaped {
     /// One more batch, of a shape of its own.
     pub(crate) fn push(&mut self, start: usize, size: u32, shape: [u32; 2]) {
-        self.batches.push(Batch { start: start as u64, size, padded_length: self.shapes.len() as u32 });
+        self.batches.push(Batch { padded_length: self.shapes.len() as u32, ..Batch::at(start, size as usize) });
         self.shapes.push(shape);
     }
 

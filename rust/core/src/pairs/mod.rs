@@ -148,17 +148,29 @@ impl PairPlanner {
             _ => accounts.dropped += self.counts[self.cells.bounds().len()],
         }
         let shapes = RefCell::new(shapes);
-        let number = |part: Batch| match self.layout.pad_to {
-            PadTo::Boundary => part.padded_length,
-            PadTo::Longest => {
-                let mut shapes = shapes.borrow_mut();
-                let samples: &[I] = &indices[part.start as usize..][..part.size as usize];
-                let pairs = samples.iter().map(|sample| lengths[sample.position()].map(Into::into));
-                shapes.push(self.layout.padding.shape(pairs.fold([0, 0], larger)));
-                shapes.len() as u32 - 1
-            }
+        let padding = self.layout.padding;
+        let pairs = |batch: Batch| {
+            let samples: &[I] = &indices[batch.positions()];
+            samples.iter().map(|sample| lengths[sample.position()].map(Into::into))
         };
-        settle(&mut batches, &self.settings, epoch, &self.layout.limits, &mut accounts, number)?;
+        let counted = |batch: Batch| {
+            let tokens = |pair| padding.tokens(pair).min(MAX_LENGTH.into());
+            let real_tokens = if self.settings.count_tokens { pairs(batch).map(tokens).sum() } else { 0 };
+            Batch { real_tokens, ..batch }
+        };
+        let part = |batch: Batch| {
+            let mut part = counted(batch);
+            if self.layout.pad_to == PadTo::Longest {
+                let mut shapes = shapes.borrow_mut();
+                part.padded_length = shapes.len() as u32;
+                shapes.push(padding.shape(pairs(batch).fold([0, 0], larger)));
+            }
+            part
+        };
+        for batch in &mut batches {
+            *batch = counted(*batch);
+        }
+        settle(&mut batches, &self.settings, epoch, &self.layout.limits, &mut accounts, part)?;
         let shapes = shapes.into_inner();
         let shape = |batch: &Batch| shapes[batch.padded_length as usize];
         if self.layout.longest_first {

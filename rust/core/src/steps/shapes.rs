@@ -112,7 +112,7 @@ impl Shaped {
         match remainder {
             Remainder::Split => {
                 let samples: usize = shape.iter().map(|batch| batch.size as usize).sum();
-                if samples < shape.len() + missing || !cut(shape, missing, limits, |batch| batch.padded_length) {
+                if samples < shape.len() + missing || !cut(shape, missing, limits, |part| part) {
                     return false;
                 }
                 self.cut_batches += missing as u64;

@@ -97,7 +97,7 @@ proptest! {
         let batches: Vec<Batch> = sizes
             .iter()
             .map(|&(size, shape)| {
-                let batch = Batch { start, size, padded_length: [16, 64, 256, 1024][shape] };
+                let batch = Batch { start, size, padded_length: [16, 64, 256, 1024][shape], ..Batch::default() };
                 start += u64::from(size);
                 batch
             })

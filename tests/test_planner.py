@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from lengthwise.layouts import Order, PadTo
 
-ORDERS = ("bucketed", "shuffled", "sorted")
+ORDERS: tuple[Order, ...] = ("bucketed", "shuffled", "sorted")
 #: A changed stream is a new major version.
 GOLDEN = [[11, 8], [7, 10], [1, 2, 5, 3], [0, 4], [6, 9]]
 GOLDEN_SUM = 250661212757619
@@ -380,3 +380,26 @@ def test_the_gil_is_free_meanwhile() -> None:
     stop.set()
     thread.join()
     assert any(start < moment < end for moment in ticks)
+
+
+@pytest.mark.parametrize(
+    "layout",
+    [
+        *(lw.Padded(5_000, boundaries=4, order=order) for order in ORDERS),
+        *(lw.Padded(5_000, boundaries=4, order=order, pad_to="boundary") for order in ORDERS),
+        lw.Packed(1_000),
+        lw.Packed(70_000),
+    ],
+    ids=repr,
+)
+@pytest.mark.parametrize("threads", [1, 2])
+def test_lengths_that_have_changed_are_noticed(layout: Any, threads: int) -> None:
+    lengths = np.random.default_rng(0).integers(1, 500, 600_000, dtype=np.uint16)
+    planner = lw.Planner(lengths, layout, threads=threads)
+    lengths[[7, 400_000]] = lengths[[400_000, 7]]
+    plan = planner.plan(1)
+    assert np.array_equal(np.sort(plan.indices), np.arange(len(lengths)))
+    # One sample, in bins that have room for many more.
+    lengths[300_000] = 4_000
+    with pytest.raises(lw.LengthwiseError, match="lengths have changed since the planner was made"):
+        planner.plan(1)

@@ -17,6 +17,11 @@ impl Error {
     pub fn invalid(message: impl Into<String>) -> Self {
         Self::Invalid(message.into())
     }
+
+    /// What was counted once does not hold any more.
+    pub(crate) fn changed() -> Self {
+        Self::invalid("lengths have changed since the planner was made with them; make a new planner")
+    }
 }
 
 /// `Result` with the core's error.

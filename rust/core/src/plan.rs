@@ -227,6 +227,14 @@ impl Planner {
         let (indices, (mut batches, dropped)) = match (order, pad_to) {
             (Order::Sorted, _) => {
                 let indices = sorted::<L, I>(items, groups, threads, means.interrupt)?;
+                let group = |position: usize| groups.of(items.tokens(indices[position].position()));
+                // Indices are sorted by group: the first and the last of each tell of those between.
+                let within = |(number, stops): (usize, &[usize])| {
+                    stops[0] == stops[1] || [stops[0], stops[1] - 1].map(group) == [number, number]
+                };
+                if !starts.windows(2).enumerate().all(within) {
+                    return Err(Error::changed());
+                }
                 let length = |position: usize| items.tokens(indices[position].position());
                 let cut_sorted =
                     |_, positions, batches: &mut Vec<Batch>| fill_sorted(batches, positions, length, limits);

@@ -201,10 +201,22 @@ impl<L: Length, F: Fn(usize, u32) -> u32 + Copy + Sync> Share<'_, L, F> {
             let scatter = |lane| scatter_roomy(own(lane), &rooms(lane), span, draw, memory, self.interrupt);
             let all: Option<Vec<Roomy<E>>> = results(threads, lanes, &scatter)?.into_iter().collect();
             if let Some(lanes) = all {
-                return Ok(lanes);
+                return if self.as_counted(&lanes) { Ok(lanes) } else { Err(Error::changed()) };
             }
         }
-        Err(Error::invalid("lengths have changed since the planner was made with them; make a new planner"))
+        Err(Error::changed())
+    }
+}
+
+impl<L, F> Share<'_, L, F> {
+    /// Whether buckets hold as many items as were counted when the planner was made.
+    fn as_counted<E>(&self, lanes: &[Roomy<E>]) -> bool {
+        let held = |bin: usize| lanes.iter().map(|lane| lane.bins[bin].len() as u64).sum::<u64>();
+        let buckets = self.bins.first.iter().zip(&self.bins.bits).zip(self.counts.iter());
+        buckets.into_iter().all(|((&first, &bits), &count)| {
+            let own = first as usize..first as usize + (1 << bits);
+            own.map(held).sum::<u64>() == count
+        })
     }
 }
 

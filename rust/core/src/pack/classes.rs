@@ -60,8 +60,10 @@ pub(crate) struct Sorted {
     pub(crate) samples: usize,
     /// Distinct lengths, ascending, where there are too many possible ones for a table.
     distinct: Option<Vec<u32>>,
-    /// For every length (table), or for every entry of `distinct`: where its first sample stands in the grouping.
+    /// For every length (table), or for every entry of `distinct`: where its first sample stands in the grouping, and where
+    /// those after its last.
     starts: Vec<u32>,
+    ends: Vec<u32>,
 }
 
 /// Sample numbers, class by class in ascending size; behind them those that no class holds.
@@ -115,6 +117,7 @@ impl Sorted {
             overlong: 0,
             samples: lengths.len(),
             starts: Vec::new(),
+            ends: Vec::new(),
             distinct: (longest as usize >= TABLE).then(|| histogram.lengths().to_vec()),
         };
         sorted.settle(&histogram, multiple_of, overlong);
@@ -143,11 +146,13 @@ impl Sorted {
         } else {
             histogram.longest().map_or(0, |longest| longest as usize + 1)
         };
-        self.starts = vec![0; places];
+        (self.starts, self.ends) = (vec![0; places], vec![0; places]);
         let mut start = 0;
         for (size, length, rank, count) in entries {
-            self.starts[if self.distinct.is_some() { rank } else { length as usize }] = start;
+            let place = if self.distinct.is_some() { rank } else { length as usize };
+            self.starts[place] = start;
             start += count;
+            self.ends[place] = start;
             let Some(size) = size else { continue };
             match (self.classes.sizes.last(), self.classes.counts.last_mut()) {
                 (Some(&last), Some(total)) if last == size => *total += count,
@@ -177,7 +182,7 @@ impl Sorted {
     /// Other lengths than those that were counted, or the caller's interrupt.
     pub(crate) fn group<L: Length>(&self, lengths: &[L], interrupt: Interrupt<'_>) -> Result<Grouped> {
         if lengths.len() != self.samples {
-            return Err(changed());
+            return Err(Error::changed());
         }
         let mut samples = zeros::<u32>(lengths.len());
         let mut next = self.starts.clone();
@@ -186,15 +191,15 @@ impl Sorted {
         for chunk in lengths.chunks(CHUNK) {
             interrupt.check()?;
             for &length in chunk {
-                let place = next.get_mut(self.entry(length.into())?).ok_or_else(changed)?;
+                let place = next.get_mut(self.entry(length.into())?).ok_or_else(Error::changed)?;
                 // Processors follow a few streams of stores by themselves, not as many as there are lengths: a fifth less time.
                 prefetch(ahead.wrapping_add(*place as usize));
-                *samples.get_mut(*place as usize).ok_or_else(changed)? = number;
+                *samples.get_mut(*place as usize).ok_or_else(Error::changed)? = number;
                 *place += 1;
                 number += 1;
             }
         }
-        Ok(Grouped { samples })
+        if next == self.ends { Ok(Grouped { samples }) } else { Err(Error::changed()) }
     }
 
     /// Where `starts` has the entry of a length.
@@ -202,13 +207,9 @@ impl Sorted {
     fn entry(&self, length: u32) -> Result<usize> {
         match &self.distinct {
             None => Ok(length as usize),
-            Some(distinct) => distinct.binary_search(&length).map_err(|_| changed()),
+            Some(distinct) => distinct.binary_search(&length).map_err(|_| Error::changed()),
         }
     }
-}
-
-fn changed() -> Error {
-    Error::invalid("lengths are not those that were counted; plan again from the new lengths")
 }
 
 fn too_long<L: Length>(lengths: &[L], capacity: u32, usable: u32) -> Error {

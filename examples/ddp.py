@@ -70,6 +70,7 @@ def main() -> None:
             break
     if dist.get_rank() == 0:
         print(f"trained {step} steps")
+    dist.barrier()  # a rank that ends while another still talks to it may take that one down
     dist.destroy_process_group()
 
 

@@ -97,6 +97,7 @@ def rank_process(rank: int, world_size: int, folder: str) -> None:
             backward(weights[batch] * loss)
         if rank == 0:
             torch.save(gradient(net.module), f"{folder}/{mean}.pt")
+    torch.distributed.barrier()  # a rank that ends while another still talks to it may take that one down
     torch.distributed.destroy_process_group()
 
 

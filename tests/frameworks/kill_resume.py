@@ -72,6 +72,7 @@ def train(rank: int, launch: Launch, folder: Path) -> None:
                 print(json.dumps([step, epoch, batch]), file=seen)
                 if step % save_every == 0 or loader.state_dict()["epoch"] > epoch:
                     save(checkpoint, loader, number, step)
+    dist.barrier()  # a rank that ends while another still talks to it may take that one down
     dist.destroy_process_group()
 
 

@@ -45,8 +45,8 @@ pub(crate) fn lend<I: Index + Element>(
     indices: Vec<I>,
     owner: Weak<Spare<I>>,
 ) -> PyResult<Bound<'_, PyArray1<I>>> {
-    let lent = Box::new(Lent { indices, owner });
-    let (start, len) = (lent.indices.as_ptr(), lent.indices.len());
+    let mut lent = Box::new(Lent { indices, owner });
+    let (start, len) = (lent.indices.as_mut_ptr(), lent.indices.len());
     let memory = Bound::new(py, Memory(lent))?.into_any();
     // SAFETY: the vector's elements are neither moved, read through the vector nor freed while `memory` lives, and the array
     // holds on to it.

@@ -215,69 +215,108 @@ impl Planner {
         accounts: &mut Accounts,
         means: Means<'_, I>,
     ) -> Result<(Vec<I>, Vec<Batch>)> {
-        let Self { layout: Padded { limits, pad_to, order, last_batch, .. }, groups, counts, settings, .. } = self;
-        let (threads, bits, count) = (means.threads, (settings.seed, epoch), settings.count_tokens);
-        let overlong = groups.bounds().len();
-        let starts = starts_of(counts);
-        let cut_fixed = |group: usize, positions: Range<usize>, batches: &mut Vec<Batch>| {
-            fill_fixed(batches, positions, limits.padded(groups.bounds()[group]), limits)
-        };
-        let most = most_batches(&starts, groups.bounds(), limits) + settings.step();
-        let fill_fixed = || fill_groups(&starts[..=overlong], *last_batch, threads, most, &cut_fixed);
-        let (indices, (mut batches, dropped)) = match (order, pad_to) {
-            (Order::Sorted, _) => {
-                let indices = sorted::<L, I>(items, groups, threads, means.interrupt)?;
-                let group = |position: usize| groups.of(items.tokens(indices[position].position()));
-                // Indices are sorted by group: the first and the last of each tell of those between.
-                let within = |(number, stops): (usize, &[usize])| {
-                    stops[0] == stops[1] || [stops[0], stops[1] - 1].map(group) == [number, number]
-                };
-                if !starts.windows(2).enumerate().all(within) {
-                    return Err(Error::changed());
-                }
-                let length = |position: usize| items.tokens(indices[position].position());
-                let cut_sorted =
-                    |_, positions, batches: &mut Vec<Batch>| fill_sorted(batches, positions, length, limits);
-                let (mut batches, dropped) = match pad_to {
-                    PadTo::Longest => fill_groups(&starts[..=overlong], *last_batch, threads, most, &cut_sorted)?,
-                    PadTo::Boundary => fill_fixed()?,
-                };
-                if count {
-                    for batch in &mut batches {
-                        *batch = self.part(*batch, &indices, items);
-                    }
-                }
-                (indices, (batches, dropped))
+        let Self { layout, groups, counts, settings, .. } = self;
+        let (starts, bits) = (starts_of(counts), (settings.seed, epoch));
+        let (indices, (mut batches, dropped)) = match (layout.order, layout.pad_to) {
+            (Order::Sorted, _) => self.cut_sorted(items, &starts, means)?,
+            (_, PadTo::Boundary) if !settings.count_tokens => {
+                let indices = shuffled(items, groups, counts, bits, means)?;
+                (indices, self.fill_fixed(&starts, means.threads)?)
             }
-            (_, PadTo::Boundary) if !count => (shuffled(items, groups, counts, bits, means)?, fill_fixed()?),
-            _ => {
-                let lengths = Tokens::lengths(groups.bounds());
-                let scattered: Scattered<'_, I> = scattered(items, groups, counts, bits, lengths, means)?;
-                let buckets = scattered.buckets.clone();
-                // What is short at the end of a bucket goes on in the next: one run.
-                let threads = if *last_batch == LastBatch::Merge { 1 } else { threads };
-                let most = if threads == 1 { most } else { 0 };
-                if *pad_to == PadTo::Longest {
-                    let cutter = |start| Cutter::new(limits, count, most, start);
-                    let filler = |start| FillLongest::new(cutter(start), groups.bounds(), *last_batch);
-                    let (indices, fillers) = pour(scattered, &buckets, threads, filler)?;
-                    (indices, FillLongest::joined(fillers))
-                } else {
-                    let filler = |start| FillFixed::new(limits, groups.bounds(), *last_batch, most, start);
-                    let (indices, fillers) = pour(scattered, &buckets, threads, filler)?;
-                    (indices, FillFixed::joined(fillers))
-                }
-            }
+            _ => self.cut_poured(items, &starts, bits, means)?,
         };
         accounts.dropped += dropped;
         if settings.overlong == Overlong::Alone {
-            for (position, index) in indices.iter().enumerate().skip(starts[overlong]) {
+            for (position, index) in indices.iter().enumerate().skip(starts[groups.bounds().len()]) {
                 let tokens = items.tokens(index.position());
-                let real_tokens = if count { tokens.into() } else { 0 };
-                batches.push(Batch { real_tokens, padded_length: limits.padded(tokens), ..Batch::at(position, 1) });
+                let real_tokens = if settings.count_tokens { tokens.into() } else { 0 };
+                let padded_length = layout.limits.padded(tokens);
+                batches.push(Batch { real_tokens, padded_length, ..Batch::at(position, 1) });
             }
         }
         Ok((indices, batches))
+    }
+
+    /// The items by length, in batches, and how many were left out.
+    fn cut_sorted<L: Length, I: Index>(
+        &self,
+        items: Items<'_, L>,
+        starts: &[usize],
+        means: Means<'_, I>,
+    ) -> Result<Filled<I>> {
+        let Self { layout: Padded { limits, pad_to, last_batch, .. }, groups, settings, .. } = self;
+        let indices: Vec<I> = sorted(items, groups, means.threads, means.interrupt)?;
+        let length = |position: usize| items.tokens(indices[position].position());
+        // Indices are sorted by group: the first and the last of each tell of those between.
+        let within = |(group, stops): (usize, &[usize])| {
+            let of = |position| groups.of(length(position));
+            stops[0] == stops[1] || [of(stops[0]), of(stops[1] - 1)] == [group, group]
+        };
+        if !starts.windows(2).enumerate().all(within) {
+            return Err(Error::changed());
+        }
+        let (mut batches, dropped) = match pad_to {
+            PadTo::Boundary => self.fill_fixed(starts, means.threads)?,
+            PadTo::Longest => {
+                let cut = |_, positions, batches: &mut Vec<Batch>| fill_sorted(batches, positions, length, limits);
+                fill_groups(self.within_limits(starts), *last_batch, means.threads, self.most(starts), &cut)?
+            }
+        };
+        if settings.count_tokens {
+            for batch in &mut batches {
+                *batch = self.part(*batch, &indices, items);
+            }
+        }
+        Ok((indices, (batches, dropped)))
+    }
+
+    /// Batches of fixed shapes, and how many samples were left out: nothing is read.
+    fn fill_fixed(&self, starts: &[usize], threads: usize) -> Result<(Vec<Batch>, u64)> {
+        let Self { layout: Padded { limits, last_batch, .. }, groups, .. } = self;
+        let cut = |group: usize, positions: Range<usize>, batches: &mut Vec<Batch>| {
+            fill_fixed(batches, positions, limits.padded(groups.bounds()[group]), limits)
+        };
+        fill_groups(self.within_limits(starts), *last_batch, threads, self.most(starts), &cut)
+    }
+
+    /// The items shuffled inside their groups, in batches cut from their lengths on the way, and how many were left out.
+    fn cut_poured<L: Length, I: Index>(
+        &self,
+        items: Items<'_, L>,
+        starts: &[usize],
+        bits: (u64, u64),
+        means: Means<'_, I>,
+    ) -> Result<Filled<I>> {
+        let Self { layout: Padded { limits, pad_to, last_batch, .. }, groups, counts, settings, .. } = self;
+        let bounds = groups.bounds();
+        let scattered: Scattered<'_, I> = scattered(items, groups, counts, bits, Tokens::lengths(bounds), means)?;
+        let buckets = scattered.buckets.clone();
+        // What is short at the end of a bucket goes on in the next: one run.
+        let threads = if *last_batch == LastBatch::Merge { 1 } else { means.threads };
+        let most = if threads == 1 { self.most(starts) } else { 0 };
+        Ok(match pad_to {
+            PadTo::Longest => {
+                let cutter = |start| Cutter::new(limits, settings.count_tokens, most, start);
+                let filler = |start| FillLongest::new(cutter(start), bounds, *last_batch);
+                let (indices, fillers) = pour(scattered, &buckets, threads, filler)?;
+                (indices, FillLongest::joined(fillers))
+            }
+            PadTo::Boundary => {
+                let filler = |start| FillFixed::new(limits, bounds, *last_batch, most, start);
+                let (indices, fillers) = pour(scattered, &buckets, threads, filler)?;
+                (indices, FillFixed::joined(fillers))
+            }
+        })
+    }
+
+    /// Where the groups start that are not over-long, and where the last of them ends.
+    fn within_limits<'a>(&self, starts: &'a [usize]) -> &'a [usize] {
+        &starts[..=self.groups.bounds().len()]
+    }
+
+    /// How many batches there can be, with those that are cut for equal ranks.
+    fn most(&self, starts: &[usize]) -> usize {
+        most_batches(starts, self.groups.bounds(), &self.layout.limits) + self.settings.step()
     }
 
     /// A batch that was cut out of another.
@@ -291,6 +330,9 @@ impl Planner {
         Batch { real_tokens, padded_length, ..batch }
     }
 }
+
+/// Indices; their batches, and how many samples those leave out.
+type Filled<I> = (Vec<I>, (Vec<Batch>, u64));
 
 /// Where each group starts, and where the last one ends.
 pub(crate) fn starts_of(counts: &[u64]) -> Vec<usize> {

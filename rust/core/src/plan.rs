@@ -221,7 +221,7 @@ impl Planner {
             (Order::Sorted, _) => self.cut_sorted(items, &starts, means)?,
             (_, PadTo::Boundary) if !settings.count_tokens => {
                 let indices = shuffled(items, groups, counts, bits, means)?;
-                (indices, self.fill_fixed(&starts, means.threads)?)
+                (indices, self.fill_fixed(&starts)?)
             }
             _ => self.cut_poured(items, &starts, bits, means)?,
         };
@@ -256,7 +256,7 @@ impl Planner {
             return Err(Error::changed());
         }
         let (mut batches, dropped) = match pad_to {
-            PadTo::Boundary => self.fill_fixed(starts, means.threads)?,
+            PadTo::Boundary => self.fill_fixed(starts)?,
             PadTo::Longest => {
                 let cut = |_, positions, batches: &mut Vec<Batch>| fill_sorted(batches, positions, length, limits);
                 fill_groups(self.within_limits(starts), *last_batch, means.threads, self.most(starts), &cut)?
@@ -270,13 +270,13 @@ impl Planner {
         Ok((indices, (batches, dropped)))
     }
 
-    /// Batches of fixed shapes, and how many samples were left out: nothing is read.
-    fn fill_fixed(&self, starts: &[usize], threads: usize) -> Result<(Vec<Batch>, u64)> {
+    /// Batches of fixed shapes, and how many samples were left out. Nothing is read, so that threads would only cost.
+    fn fill_fixed(&self, starts: &[usize]) -> Result<(Vec<Batch>, u64)> {
         let Self { layout: Padded { limits, last_batch, .. }, groups, .. } = self;
         let cut = |group: usize, positions: Range<usize>, batches: &mut Vec<Batch>| {
             fill_fixed(batches, positions, limits.padded(groups.bounds()[group]), limits)
         };
-        fill_groups(self.within_limits(starts), *last_batch, threads, self.most(starts), &cut)
+        fill_groups(self.within_limits(starts), *last_batch, 1, self.most(starts), &cut)
     }
 
     /// The items shuffled inside their groups, in batches cut from their lengths on the way, and how many were left out.

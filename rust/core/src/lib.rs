@@ -7,6 +7,7 @@
 
 pub mod balance;
 mod batch;
+mod bins;
 pub mod boundaries;
 mod bucket;
 mod chunks;

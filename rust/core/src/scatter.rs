@@ -11,6 +11,7 @@
 use std::marker::PhantomData;
 use std::ops::Range;
 
+use crate::bins::Bins;
 use crate::bucket::Buckets;
 use crate::classify::Table;
 use crate::code::Code;
@@ -22,69 +23,12 @@ use crate::raw::{BLOCK, Draw, Elements, Roomy, scatter_roomy};
 use crate::rng::{Key, Stream};
 use crate::{Error, Index, Interrupt, Length, Result, Spare};
 
-/// How many samples a bin holds at most, on average: while they are shuffled, the second-level cache must hold them.
-const MAX_BIN: u64 = 1 << 18;
-/// Fewer samples than this are not worth a bin.
-const MIN_BIN: u64 = 1 << 13;
-/// So many bins are enough: with fewer, samples wait for the one before, which went to the same bin; with more, the lines that
-/// are about to be filled leave the first-level cache.
-const ENOUGH: u64 = 1 << 8;
 /// So many items are worth a lane of their own.
 const LANE: usize = 1 << 18;
-/// Bins are numbered by 16 bits.
-const MAX_BINS: u64 = 1 << 16;
 /// Numbers are cut off where a bin has so many samples of a span, on average: fewer cost more than wider integers.
 const SEGMENT: usize = 8;
 /// Rooms of 8 standard deviations do not hold a bin once in 10^15 bins; of 64, never.
 const DEVIATIONS: [u64; 2] = [8, 64];
-
-/// How each bucket is divided into bins: a power of two of them.
-#[derive(Debug, Clone)]
-struct Bins {
-    /// Number of the bucket's first bin.
-    first: Vec<u32>,
-    /// log2 of how many bins it has.
-    bits: Vec<u32>,
-    total: usize,
-}
-
-impl Bins {
-    fn new(counts: &[u64]) -> Self {
-        let mut target = (counts.iter().sum::<u64>() / ENOUGH).next_power_of_two().clamp(MIN_BIN, MAX_BIN);
-        loop {
-            // Integers only: a logarithm could round differently elsewhere, and move samples.
-            let bits: Vec<u32> =
-                counts.iter().map(|count| count.div_ceil(target).max(1).next_power_of_two().trailing_zeros()).collect();
-            let total: u64 = bits.iter().map(|&bits| 1_u64 << bits).sum();
-            if total <= MAX_BINS {
-                let first = bits.iter().scan(0, |total, &bits| Some(std::mem::replace(total, *total + (1 << bits))));
-                return Self { first: first.collect(), bits, total: total as usize };
-            }
-            target *= 2;
-        }
-    }
-
-    /// How much room to leave for each bin: its expected number of samples and some standard deviations.
-    fn rooms(&self, counts: &[u64], deviations: u64) -> Vec<usize> {
-        let room = |(&count, &bits): (&u64, &u32)| {
-            let expected = count.div_ceil(1 << bits);
-            let room = if bits == 0 { count } else { count.min(expected + deviations * (expected.isqrt() + 1)) };
-            std::iter::repeat_n(room as usize, 1 << bits)
-        };
-        counts.iter().zip(&self.bits).flat_map(room).collect()
-    }
-
-    /// How many random bits choose a bin: a word is shared by as many samples as it has digits.
-    fn digit(&self) -> u32 {
-        if self.bits.iter().all(|&bits| bits <= 8) { 8 } else { 16 }
-    }
-
-    /// Per bucket, its first bin and how far a digit must be shifted to choose one of them.
-    fn packed(&self) -> Vec<u32> {
-        let digit = self.digit();
-        self.first.iter().zip(&self.bits).map(|(first, bits)| first << 5 | (digit - bits)).collect()
-    }
-}
 
 /// Items in bins that are still to be shuffled: bucket after bucket, several bins each.
 pub(crate) struct Scattered<'a, I> {
@@ -163,8 +107,7 @@ pub(crate) fn scattered<'a, L: Length, I: Index>(
         (None, true) => Lanes::Narrow(share.placed(|length: L| table.value(length.into()), spare)?),
         (_, false) => Lanes::Wide(share.placed(|length: L| table.value(length.into()), &Spare::new(0))?),
     };
-    let bucket = |(&first, bits): (&u32, &u32)| first as usize..first as usize + (1 << bits);
-    let buckets: Vec<_> = bins.first.iter().zip(&bins.bits).map(bucket).collect();
+    let buckets: Vec<_> = bins.buckets().collect();
     let lows = tokens.lows.into_iter().chain(std::iter::repeat(0)).zip(&buckets);
     let lows = lows.flat_map(|(low, bucket)| std::iter::repeat_n(low, bucket.len())).collect();
     Ok(Scattered { lanes, code, lows, buckets, inside: Key::new(seed, epoch, Stream::InBin), means })
@@ -212,11 +155,7 @@ impl<L, F> Share<'_, L, F> {
     /// Whether buckets hold as many items as were counted when the planner was made.
     fn as_counted<E>(&self, lanes: &[Roomy<E>]) -> bool {
         let held = |bin: usize| lanes.iter().map(|lane| lane.bins[bin].len() as u64).sum::<u64>();
-        let buckets = self.bins.first.iter().zip(&self.bins.bits).zip(self.counts.iter());
-        buckets.into_iter().all(|((&first, &bits), &count)| {
-            let own = first as usize..first as usize + (1 << bits);
-            own.map(held).sum::<u64>() == count
-        })
+        self.bins.buckets().zip(self.counts.iter()).all(|(own, &count)| own.map(held).sum::<u64>() == count)
     }
 }
 
@@ -423,13 +362,5 @@ mod tests {
             let error = case.scattered(&counts, 1, &none).err().map(|error| error.to_string());
             assert!(error.unwrap().contains("lengths have changed"));
         }
-    }
-
-    #[test]
-    fn few_bins_share_a_word_among_eight_samples() {
-        assert_eq!(Bins::new(&[1 << 20, 7]).digit(), 8);
-        let many = Bins::new(&[1 << 27, 7]);
-        assert_eq!((many.digit(), many.bits, many.total), (16, vec![9, 0], 513));
-        assert_eq!(Bins::new(&[1 << 36]).total as u64, MAX_BINS);
     }
 }

@@ -125,3 +125,26 @@ def test_few_bytes_are_kept_and_none_without_the_planner(threads: int, most: flo
     kept, left = map(float, done.stdout.split())
     assert 3.9 < kept < most
     assert left < 1.5
+
+
+MEMORY = """
+import numpy as np, lengthwise as lw
+
+def peak():
+    with open("/proc/self/status") as status:
+        return next(1024 * int(line.split()[1]) for line in status if line.startswith("VmHWM"))
+
+lengths = np.resize(np.arange(1, 5000, dtype=np.uint16), 8_000_000)
+planner = lw.Planner(lengths, lw.Padded(65_536, **LAYOUT))
+before = peak()
+plan = planner.plan()
+print((peak() - before) / len(lengths))
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the peak is told by Linux")
+@pytest.mark.parametrize(("layout", "most"), [({}, 12), ({"pad_to": "boundary"}, 8), ({"order": "sorted"}, 12)])
+def test_plans_need_few_bytes_a_sample(layout: dict[str, Any], most: float) -> None:
+    code = MEMORY.replace("LAYOUT", repr(layout))
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)  # noqa: S603
+    assert 3 < float(done.stdout) < most

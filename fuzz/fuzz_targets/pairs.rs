@@ -6,7 +6,7 @@ use arbitrary::{Arbitrary, Unstructured};
 use lengthwise_core::{
     Batch, Interrupt, LastBatch, Overlong, PadTo, PaddedPairs, Padding, PairPlanner, Plan, Settings,
 };
-use lengthwise_fuzz::{check_counts, length, limits, positions, samples, settings, used_memory};
+use lengthwise_fuzz::{check_counts, length, limits, samples, settings, used_memory};
 use libfuzzer_sys::fuzz_target;
 
 #[derive(Debug)]
@@ -52,7 +52,7 @@ impl Case {
 
     fn check_batch(&self, plan: &Plan<u32>, batch: &Batch, shape: [u32; 2]) {
         let PaddedPairs { limits, padding, cells, .. } = &self.layout;
-        let pairs = || plan.indices[positions(batch)].iter().map(|&sample| self.lengths[sample as usize]);
+        let pairs = || plan.indices[batch.positions()].iter().map(|&sample| self.lengths[sample as usize]);
         let longest = pairs().fold([0, 0], |a, b| [a[0].max(b[0]), a[1].max(b[1])]);
         let rounded = |pair: [u32; 2]| [0, 1].map(|side| pair[side].max(1).next_multiple_of(padding.multiple_of[side]));
         let tokens = u128::from(shape[0]) * u128::from(padding.weights[0])
@@ -78,7 +78,7 @@ fuzz_target!(|case: Case| {
     let mut used = vec![0_u64; case.lengths.len()];
     for (batch, &shape) in plan.batches.iter().zip(&shapes) {
         case.check_batch(&plan, batch, shape);
-        plan.indices[positions(batch)].iter().for_each(|&sample| used[sample as usize] += 1);
+        plan.indices[batch.positions()].iter().for_each(|&sample| used[sample as usize] += 1);
     }
     check_counts(&used, plan.accounts.repeated, plan.accounts.dropped);
     if case.settings.threads > 1 {

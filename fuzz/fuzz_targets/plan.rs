@@ -6,7 +6,7 @@ use arbitrary::{Arbitrary, Unstructured};
 use lengthwise_core::{
     Batch, Interrupt, LastBatch, Limits, MAX_LENGTH, Order, Overlong, PadTo, Padded, Plan, Planner, Settings,
 };
-use lengthwise_fuzz::{check_counts, length, limits, positions, samples, settings, used_memory};
+use lengthwise_fuzz::{check_counts, length, limits, samples, settings, used_memory};
 use libfuzzer_sys::fuzz_target;
 
 /// Pieces of split samples that a case may make.
@@ -61,7 +61,7 @@ impl Case {
 
     fn check_batch(&self, plan: &Plan<u32>, batch: &Batch) {
         let limits = &self.layout.limits;
-        let longest = positions(batch).map(|position| self.tokens(plan, position)).max().expect("a batch has samples");
+        let longest = batch.positions().map(|position| self.tokens(plan, position)).max().expect("a batch has samples");
         assert!(longest <= batch.padded_length && batch.padded_length % limits.multiple_of == 0);
         if longest > self.limit() {
             assert_eq!((self.settings.overlong, batch.size), (Overlong::Alone, 1));
@@ -80,7 +80,7 @@ impl Case {
     /// Every token of every sample is used once, or its absence or repetition is counted.
     fn check_accounts(&self, plan: &Plan<u32>) {
         let mut used = vec![0_u64; plan.indices.len()];
-        plan.batches.iter().flat_map(positions).for_each(|position| used[position] += 1);
+        plan.batches.iter().flat_map(Batch::positions).for_each(|position| used[position] += 1);
         check_counts(&used, plan.accounts.repeated, plan.accounts.dropped);
         let mut tokens = vec![0_u64; self.lengths.len()];
         for (position, &sample) in plan.indices.iter().enumerate() {

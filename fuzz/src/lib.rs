@@ -1,8 +1,7 @@
 //! What the targets draw alike.
 
 use arbitrary::{Result, Unstructured};
-use lengthwise_core::{Batch, Limits, MAX_LENGTH, Overlong, Remainder, Settings, Spare};
-use std::ops::Range;
+use lengthwise_core::{Limits, MAX_LENGTH, Overlong, Remainder, Settings, Spare};
 
 /// A length, most often a short one.
 pub fn length(from: &mut Unstructured<'_>) -> Result<u32> {
@@ -54,11 +53,6 @@ pub fn used_memory(threads: u32, samples: usize) -> Spare<u32> {
         spare.keep(vec![u32::MAX; 4 * samples + 1000]);
     }
     spare
-}
-
-/// Where the samples of a batch are in the plan.
-pub fn positions(batch: &Batch) -> Range<usize> {
-    batch.start as usize..batch.start as usize + batch.size as usize
 }
 
 /// Samples are dropped and repeated as often as the plan says: `used` is how often each is in a batch.

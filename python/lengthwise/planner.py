@@ -200,7 +200,7 @@ class Planner:
         Raises:
             LengthwiseError: the epoch is out of range, or has fewer samples than ranks.
 
-        Cost: 3 to 8 ns a sample. While it runs, 5 bytes a sample (9 with several threads); the plan has 4 of them.
+        Cost: 3 to 9 ns a sample. While it runs, 6 bytes a sample (10 with several threads); the plan has 4 of them.
 
         Example:
             >>> import lengthwise as lw

@@ -115,7 +115,6 @@ pub(crate) fn pack_limited<'py>(
 #[pyclass(frozen, module = "lengthwise._core")]
 pub(crate) struct PackedPlanner {
     inner: pack::PackedPlanner,
-    count_tokens: bool,
 }
 
 #[pymethods]
@@ -138,13 +137,13 @@ impl PackedPlanner {
         let overlong = packer.inner.options().overlong;
         let settings = Settings { seed, world_size, accumulate, overlong, remainder, threads: 1, count_tokens };
         let inner = enter(py, |_| pack::PackedPlanner::new(packer.inner.clone(), pad_to, settings))?;
-        Ok(Self { inner, count_tokens })
+        Ok(Self { inner })
     }
 
     /// One epoch.
     fn plan<'py>(&self, py: Python<'py>, lengths: Lengths<'py>, epoch: u64) -> PyResult<PlanArrays<'py>> {
         let plan = with_lengths!(&lengths, slice => enter(py, |interrupt| self.inner.plan(slice, epoch, interrupt)))?;
-        hand_over_plan(py, plan, Weak::new(), self.count_tokens)
+        hand_over_plan(py, plan, Weak::new(), self.inner.settings().count_tokens)
     }
 }
 

@@ -16,7 +16,6 @@ use crate::spare::Spares;
 pub(crate) struct PairPlanner {
     inner: core::PairPlanner,
     spares: Spares,
-    count_tokens: bool,
 }
 
 #[pymethods]
@@ -59,7 +58,7 @@ impl PairPlanner {
         let inner = with_lengths!(&lengths, slice => enter(py, |interrupt| {
             core::PairPlanner::new(slice.as_chunks().0, layout, settings, interrupt)
         }))?;
-        Ok(Self { inner, spares: Spares::new(threads), count_tokens })
+        Ok(Self { inner, spares: Spares::new(threads) })
     }
 
     /// uint32[k, 2]: the bounds of the cells, the cheapest first: the first that holds a sample is its own.
@@ -81,12 +80,12 @@ impl PairPlanner {
             let (plan, shapes) = with_lengths!(&lengths, slice => enter(py, |interrupt| {
                 self.inner.plan(slice.as_chunks().0, epoch, narrow, interrupt)
             }))?;
-            (hand_over(py, plan, Arc::downgrade(narrow), self.count_tokens)?, shapes)
+            (hand_over(py, plan, Arc::downgrade(narrow), self.inner.settings().count_tokens)?, shapes)
         } else {
             let (plan, shapes) = with_lengths!(&lengths, slice => enter(py, |interrupt| {
                 self.inner.plan(slice.as_chunks().0, epoch, wide, interrupt)
             }))?;
-            (hand_over(py, plan, Arc::downgrade(wide), self.count_tokens)?, shapes)
+            (hand_over(py, plan, Arc::downgrade(wide), self.inner.settings().count_tokens)?, shapes)
         };
         let (indices, starts, sizes, _, segments, accounts, real_tokens) = arrays;
         let batches = shapes.len();

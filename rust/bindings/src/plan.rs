@@ -34,7 +34,6 @@ pub(crate) const LAST_BATCH: &[(&str, core::LastBatch)] =
 pub(crate) struct PaddedPlanner {
     inner: core::Planner,
     spares: Spares,
-    count_tokens: bool,
 }
 
 #[pymethods]
@@ -84,7 +83,7 @@ impl PaddedPlanner {
         let inner = with_lengths!(&lengths, slice => enter(py, |interrupt| {
             core::Planner::new(slice, layout, settings, interrupt)
         }))?;
-        Ok(Self { inner, spares: Spares::new(threads), count_tokens })
+        Ok(Self { inner, spares: Spares::new(threads) })
     }
 
     /// One epoch.
@@ -94,12 +93,12 @@ impl PaddedPlanner {
             let plan = with_lengths!(&lengths, slice => enter(py, |interrupt| {
                 self.inner.plan(slice, epoch, narrow, interrupt)
             }))?;
-            hand_over(py, plan, Arc::downgrade(narrow), self.count_tokens)
+            hand_over(py, plan, Arc::downgrade(narrow), self.inner.settings().count_tokens)
         } else {
             let plan = with_lengths!(&lengths, slice => enter(py, |interrupt| {
                 self.inner.plan(slice, epoch, wide, interrupt)
             }))?;
-            hand_over(py, plan, Arc::downgrade(wide), self.count_tokens)
+            hand_over(py, plan, Arc::downgrade(wide), self.inner.settings().count_tokens)
         }
     }
 }

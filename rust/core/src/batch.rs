@@ -36,7 +36,8 @@ impl Batch {
     }
 
     /// Where its samples are in the plan's indices.
-    pub(crate) fn positions(&self) -> Range<usize> {
+    #[must_use]
+    pub fn positions(&self) -> Range<usize> {
         self.start as usize..self.start as usize + self.size as usize
     }
 

@@ -30,14 +30,14 @@ pub(crate) fn fill_groups(
     cut: &(impl Fn(usize, Range<usize>, &mut Vec<Batch>) -> usize + Sync),
 ) -> Result<(Vec<Batch>, u64)> {
     if threads == 1 || last_batch == LastBatch::Merge {
-        return Ok(in_turn(room(most), starts, last_batch, cut));
+        return Ok(fill_in_turn(most, starts, last_batch, cut));
     }
     let groups = starts.len() - 1;
     // The longest group last to start would be the last to end.
     let done = results(threads, groups, &|task| {
         let group = groups - 1 - task;
         let cut = |_, positions: Range<usize>, batches: &mut Vec<Batch>| cut(group, positions, batches);
-        Ok(in_turn(Vec::new(), &starts[group..group + 2], last_batch, &cut))
+        Ok(fill_in_turn(0, &starts[group..group + 2], last_batch, &cut))
     })?;
     Ok(joined(done.into_iter().rev()))
 }
@@ -52,14 +52,14 @@ fn joined(mut tables: impl Iterator<Item = (Vec<Batch>, u64)>) -> (Vec<Batch>, u
     (all, dropped)
 }
 
-/// Group after group.
-fn in_turn(
-    mut batches: Vec<Batch>,
+/// The same, group after group.
+pub(crate) fn fill_in_turn(
+    most: usize,
     starts: &[usize],
     last_batch: LastBatch,
     cut: &impl Fn(usize, Range<usize>, &mut Vec<Batch>) -> usize,
 ) -> (Vec<Batch>, u64) {
-    let (mut start, mut dropped) = (starts[0], 0);
+    let (mut batches, mut start, mut dropped) = (room(most), starts[0], 0);
     for (group, &stop) in starts[1..].iter().enumerate() {
         let short = cut(group, start..stop, &mut batches);
         start = stop;

@@ -9,7 +9,7 @@ use std::ops::Range;
 use crate::batch::{Batch, Cutter, fill_fixed, fill_sorted, most_batches};
 use crate::bucket::Buckets;
 use crate::counts::Counts;
-use crate::fill::{FillFixed, FillLongest, LastBatch, fill_groups};
+use crate::fill::{FillFixed, FillLongest, LastBatch, fill_groups, fill_in_turn};
 use crate::items::Items;
 use crate::limits::Limits;
 use crate::means::Means;
@@ -170,6 +170,12 @@ impl Planner {
         Ok(Self { layout, settings, groups, counts: Counts::new(counts), excess, samples: lengths.len() })
     }
 
+    /// What was decided for every layout.
+    #[must_use]
+    pub fn settings(&self) -> &Settings {
+        &self.settings
+    }
+
     /// How many items an epoch has: samples, and the further pieces of those that are split.
     #[must_use]
     pub fn items(&self) -> usize {
@@ -221,7 +227,7 @@ impl Planner {
             (Order::Sorted, _) => self.cut_sorted(items, &starts, means)?,
             (_, PadTo::Boundary) if !settings.count_tokens => {
                 let indices = shuffled(items, groups, counts, bits, means)?;
-                (indices, self.fill_fixed(&starts)?)
+                (indices, self.fill_fixed(&starts))
             }
             _ => self.cut_poured(items, &starts, bits, means)?,
         };
@@ -256,7 +262,7 @@ impl Planner {
             return Err(Error::changed());
         }
         let (mut batches, dropped) = match pad_to {
-            PadTo::Boundary => self.fill_fixed(starts)?,
+            PadTo::Boundary => self.fill_fixed(starts),
             PadTo::Longest => {
                 let cut = |_, positions, batches: &mut Vec<Batch>| fill_sorted(batches, positions, length, limits);
                 fill_groups(self.within_limits(starts), *last_batch, means.threads, self.most(starts), &cut)?
@@ -271,12 +277,12 @@ impl Planner {
     }
 
     /// Batches of fixed shapes, and how many samples were left out. Nothing is read, so that threads would only cost.
-    fn fill_fixed(&self, starts: &[usize]) -> Result<(Vec<Batch>, u64)> {
+    fn fill_fixed(&self, starts: &[usize]) -> (Vec<Batch>, u64) {
         let Self { layout: Padded { limits, last_batch, .. }, groups, .. } = self;
         let cut = |group: usize, positions: Range<usize>, batches: &mut Vec<Batch>| {
             fill_fixed(batches, positions, limits.padded(groups.bounds()[group]), limits)
         };
-        fill_groups(self.within_limits(starts), *last_batch, 1, self.most(starts), &cut)
+        fill_in_turn(self.most(starts), self.within_limits(starts), *last_batch, &cut)
     }
 
     /// The items shuffled inside their groups, in batches cut from their lengths on the way, and how many were left out.
@@ -289,21 +295,23 @@ impl Planner {
     ) -> Result<Filled<I>> {
         let Self { layout: Padded { limits, pad_to, last_batch, .. }, groups, counts, settings, .. } = self;
         let bounds = groups.bounds();
-        let scattered: Scattered<'_, I> = scattered(items, groups, counts, bits, Tokens::lengths(bounds), means)?;
+        let mut scattered: Scattered<'_, I> = scattered(items, groups, counts, bits, Tokens::lengths(bounds), means)?;
         let buckets = scattered.buckets.clone();
-        // What is short at the end of a bucket goes on in the next: one run.
-        let threads = if *last_batch == LastBatch::Merge { 1 } else { means.threads };
-        let most = if threads == 1 { self.most(starts) } else { 0 };
+        if *last_batch == LastBatch::Merge {
+            // What is short at the end of a bucket goes on in the next: one run.
+            scattered.means.threads = 1;
+        }
+        let most = if scattered.means.threads == 1 { self.most(starts) } else { 0 };
         Ok(match pad_to {
             PadTo::Longest => {
                 let cutter = |start| Cutter::new(limits, settings.count_tokens, most, start);
                 let filler = |start| FillLongest::new(cutter(start), bounds, *last_batch);
-                let (indices, fillers) = pour(scattered, &buckets, threads, filler)?;
+                let (indices, fillers) = pour(scattered, &buckets, filler)?;
                 (indices, FillLongest::joined(fillers))
             }
             PadTo::Boundary => {
                 let filler = |start| FillFixed::new(limits, bounds, *last_batch, most, start);
-                let (indices, fillers) = pour(scattered, &buckets, threads, filler)?;
+                let (indices, fillers) = pour(scattered, &buckets, filler)?;
                 (indices, FillFixed::joined(fillers))
             }
         })
@@ -355,7 +363,7 @@ pub(crate) fn shuffled<L: Length, I: Index>(
     let scattered: Scattered<'_, I> = scattered(items, groups, counts, bits, Tokens::none(), means)?;
     let bins = scattered.buckets.last().map_or(0, |bucket| bucket.end);
     let single: Vec<_> = (0..bins).map(|bin| bin..bin + 1).collect();
-    Ok(pour(scattered, &single, means.threads, |_| ())?.0)
+    Ok(pour(scattered, &single, |_| ())?.0)
 }
 
 /// What samples are grouped by, up to the longest length that is not over-long.

@@ -115,14 +115,10 @@ fn step(case: &Case) -> usize {
     (case.settings.world_size * case.settings.accumulate) as usize
 }
 
-fn positions(batch: &Batch) -> std::ops::Range<usize> {
-    batch.start as usize..batch.start as usize + batch.size as usize
-}
-
 fn check_limits(case: &Case, plan: &Plan<u32>) -> Result<(), TestCaseError> {
     let limits = &case.layout.limits;
     for batch in &plan.batches {
-        let longest = positions(batch).map(|position| tokens(case, plan, position)).max().unwrap();
+        let longest = batch.positions().map(|position| tokens(case, plan, position)).max().unwrap();
         prop_assert!(batch.size > 0 && longest <= batch.padded_length);
         prop_assert_eq!(batch.padded_length % limits.multiple_of, 0);
         if longest > case.limit() {
@@ -149,7 +145,7 @@ fn check_limits(case: &Case, plan: &Plan<u32>) -> Result<(), TestCaseError> {
 /// Every token of every sample is used once, or its absence or repetition is counted.
 fn check_accounts(case: &Case, plan: &Plan<u32>) -> Result<(), TestCaseError> {
     let mut used = vec![0_u32; plan.indices.len()];
-    plan.batches.iter().flat_map(positions).for_each(|position| used[position] += 1);
+    plan.batches.iter().flat_map(Batch::positions).for_each(|position| used[position] += 1);
     let again: u64 = used.iter().map(|&times| u64::from(times.saturating_sub(1))).sum();
     prop_assert_eq!(again, plan.accounts.repeated);
     let unused = used.iter().filter(|&&times| times == 0).count() as u64;
@@ -251,8 +247,7 @@ proptest! {
             let mut counted = case.plan(threads);
             if let Some(plan) = &mut counted {
                 for batch in &plan.batches {
-                    let start = batch.start as usize;
-                    let each = (start..start + batch.size as usize).map(|entry| u64::from(tokens(&case, plan, entry)));
+                    let each = batch.positions().map(|entry| u64::from(tokens(&case, plan, entry)));
                     prop_assert_eq!(batch.real_tokens, each.sum::<u64>());
                 }
                 plan.batches.iter_mut().for_each(|batch| batch.real_tokens = 0);

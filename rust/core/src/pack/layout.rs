@@ -52,6 +52,12 @@ impl PackedPlanner {
         Ok(Self { packer, pad_to, settings: Settings { overlong, ..settings } })
     }
 
+    /// What was decided for every layout.
+    #[must_use]
+    pub fn settings(&self) -> &Settings {
+        &self.settings
+    }
+
     /// Plan one epoch. `lengths` must be those that the planner was made with.
     ///
     /// # Errors

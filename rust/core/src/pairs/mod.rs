@@ -109,6 +109,12 @@ impl PairPlanner {
         Ok(planner)
     }
 
+    /// What was decided for every layout.
+    #[must_use]
+    pub fn settings(&self) -> &Settings {
+        &self.settings
+    }
+
     /// How many samples an epoch has.
     #[must_use]
     pub fn samples(&self) -> usize {
@@ -240,7 +246,7 @@ impl PairPlanner {
             made: Shaped::default(),
             open: Open::at(start),
         };
-        let (indices, fillers) = pour(scattered, &units, means.threads, filler)?;
+        let (indices, fillers) = pour(scattered, &units, filler)?;
         Ok((indices, Shaped::joined(fillers.into_iter().map(|filler| filler.made))))
     }
 

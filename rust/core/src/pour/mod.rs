@@ -13,6 +13,7 @@ use std::sync::Mutex;
 use source::{Gathered, InPlace, Source};
 
 use crate::code::Code;
+use crate::means::Means;
 use crate::parallel::run;
 use crate::raw::Roomy;
 use crate::rng::Key;
@@ -51,24 +52,24 @@ impl Visitor for () {
 pub(crate) fn pour<I: Index, S: Visitor>(
     scattered: Scattered<'_, I>,
     units: &[Range<usize>],
-    threads: usize,
     visitor: impl Fn(usize) -> S,
 ) -> Result<(Vec<I>, Vec<S>)> {
     let Scattered { lanes, code, lows, inside, means, .. } = scattered;
-    let pour = Pour { code, lows: &lows, inside, units, threads, interrupt: means.interrupt };
+    let Means { threads, spare, interrupt } = means;
+    let pour = Pour { code, lows: &lows, inside, units, threads, interrupt };
     match lanes {
         Lanes::Narrow(lanes) => match <[_; 1]>::try_from(lanes) {
             Ok([lane]) if threads == 1 => pour.in_place(lane, visitor(0)),
             lanes => {
                 let lanes = lanes.map_or_else(|lanes| lanes, Vec::from);
-                let done = pour.gathered(&lanes, means.spare, visitor);
+                let done = pour.gathered(&lanes, spare, visitor);
                 for lane in lanes {
-                    means.spare.lanes.keep(lane.elements);
+                    spare.lanes.keep(lane.elements);
                 }
                 done
             }
         },
-        Lanes::Wide(lanes) => pour.gathered(&lanes, means.spare, visitor),
+        Lanes::Wide(lanes) => pour.gathered(&lanes, spare, visitor),
     }
 }
 

@@ -51,8 +51,9 @@ impl<E> Roomy<E> {
 }
 
 /// What `draw` gives for every one of `positions`, which start at a multiple of [`BLOCK`]: by bin, in ascending order of
-/// positions inside each, in the `memory` of some array of the length that it is told. `None` where a bin would hold more than its `rooms` say. Where each of the spans, `span` positions
-/// long, begins in every bin is remembered; spans are whole blocks.
+/// positions inside each, in an array from `memory`, which is told how long it should be. `None` where a bin would hold more
+/// than its `rooms` say. Where each of the spans, `span` positions long, begins in every bin is remembered; spans are whole
+/// blocks.
 ///
 /// Counting first takes a pass of its own, 1.3 ns a sample: twice what drawing the bins does.
 ///

@@ -71,6 +71,7 @@ def main() -> None:
     if dist.get_rank() == 0:
         print(f"trained {step} steps")
     dist.barrier()  # a rank that ends while another still talks to it may take that one down
+    del model  # which holds on to the group, whose threads would outlive it
     dist.destroy_process_group()
 
 

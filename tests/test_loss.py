@@ -98,6 +98,7 @@ def rank_process(rank: int, world_size: int, folder: str) -> None:
         if rank == 0:
             torch.save(gradient(net.module), f"{folder}/{mean}.pt")
     torch.distributed.barrier()  # a rank that ends while another still talks to it may take that one down
+    del net  # which holds on to the group, whose threads would outlive it
     torch.distributed.destroy_process_group()
 
 

@@ -73,6 +73,7 @@ def train(rank: int, launch: Launch, folder: Path) -> None:
                 if step % save_every == 0 or loader.state_dict()["epoch"] > epoch:
                     save(checkpoint, loader, number, step)
     dist.barrier()  # a rank that ends while another still talks to it may take that one down
+    del model  # which holds on to the group, whose threads would outlive it
     dist.destroy_process_group()
 
 

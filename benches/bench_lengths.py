@@ -93,7 +93,7 @@ print((psutil.Process().memory_info().rss - before) / len(lengths))
     benchmark.pedantic(run, rounds=1)
 
 
-def chunked(column: pa.ListArray, chunks: int) -> pa.ChunkedArray:
+def chunked(column: pa.Array, chunks: int) -> pa.ChunkedArray:
     rows = len(column) // chunks
     return pa.chunked_array([column.slice(start, rows) for start in range(0, len(column), rows)])
 
@@ -121,7 +121,10 @@ SHAPES: dict[str, tuple[Callable[[pa.ListArray], Any], dict[str, Any]]] = {
     "table, column by name": (lambda column: pa.table({"row": column.offsets[1:], "x": column}), {"column": "x"}),
     "record batch": (lambda column: pa.record_batch({"input_ids": column}), {}),
     "list views": (views, {}),
-    "lists of one size": (of_one_size, {"check": "none"}),
+    "list views, 10 chunks": (lambda column: chunked(views(column), 10), {}),
+    "lists of one size": (of_one_size, {}),
+    "lists of one size, 10 chunks": (lambda column: chunked(of_one_size(column), 10), {}),
+    "lists of equal lengths": (lambda column: lists(np.full(len(column), 8), np.uint8), {}),
 }
 
 

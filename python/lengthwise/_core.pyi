@@ -36,6 +36,8 @@ __all__ = [
     "unset_bits",
 ]
 
+#: Null rows or None, the bits that some length has, those that all have.
+_Filled: TypeAlias = tuple[npt.NDArray[np.int64] | None, int, int]
 #: Indices, starts, sizes, padded lengths (of pairs [b, 2]), segments or None, accounts.
 _PlanArrays: TypeAlias = tuple[
     npt.NDArray[np.uint32] | npt.NDArray[np.uint64],
@@ -234,8 +236,8 @@ def balance(
 ) -> tuple[npt.NDArray[np.uint32], npt.NDArray[np.int64], npt.NDArray[np.uint64], int]:
     """Divide items into parts of near-equal cost; `sizes` beside `most` limits what a part holds."""
 
-def fill_from_array(out: npt.NDArray[np.uint32], array: object, large: bool) -> npt.NDArray[np.int64] | None:
-    """Lengths of the lists in a pyarrow array, of 64-bit offsets where `large`, into `out`; its null rows, if any."""
+def fill_from_array(out: npt.NDArray[np.uint32], array: object, format: str) -> _Filled:
+    """Lengths of the lists in a pyarrow array, of a type named as in Arrow's C interface, into `out`."""
 
 def fill_from_lengths(out: npt.NDArray[np.uint32], lengths: npt.NDArray[np.int64]) -> None:
     """Lengths in another width, checked, into `out`."""
@@ -250,7 +252,7 @@ def fill_from_levels(
 ) -> int:
     """Lengths of a page's rows into `out[done:]`; how many rows are done by then comes back."""
 
-def fill_from_stream(out: npt.NDArray[np.uint32], stream: object, large: bool) -> npt.NDArray[np.int64] | None:
+def fill_from_stream(out: npt.NDArray[np.uint32], stream: object, format: str) -> _Filled:
     """The same of the chunks in an `arrow_array_stream` capsule of pyarrow."""
 
 def fingerprint(lengths: Lengths) -> str:

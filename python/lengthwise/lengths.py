@@ -179,7 +179,7 @@ def read_lengths(
         raise _refused(combine=combine, nulls=nulls, unit=unit, check=check)
     if unit == "tokens" and not progress and not cache:
         plain = _plain(type(source))  # type: ignore[arg-type] # mypy doubts that types can be hashed
-        lengths = plain(source, column) if plain else None
+        lengths = plain(source, column, check) if plain else None
         if lengths is not None:
             return lengths
     opened = open_source(source)
@@ -204,7 +204,7 @@ def read_lengths(
 
 
 @remembered
-def _plain(kind: type) -> Callable[[Any, Any], Lengths | None] | None:
+def _plain(kind: type) -> Callable[[Any, Any, Check], Lengths | None] | None:
     """Return the short way for a type, where there is one; remembered, as pyarrow is imported only when it is met."""
     if kind.__module__ != "pyarrow.lib":
         return None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import struct
 import warnings
 from typing import Any
 
@@ -9,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import lengthwise as lw
@@ -179,14 +180,18 @@ def described(source: Any, **options: Any) -> tuple[Any, ...]:
         max_size=3,
     ),
     st.integers(0, 70),
-    st.integers(0, 3),
+    st.sampled_from([0, 1, 2, 3, None]),
     st.sampled_from(["table", "batch", "column", "chunks"]),
     st.sampled_from([0, 1]),
 )
 def test_the_short_way_is_the_long_one(
-    columns: list[tuple[str, pa.DataType]], rows: int, values: int, shape: str, nulls: int
+    columns: list[tuple[str, pa.DataType]], rows: int, values: int | None, shape: str, nulls: int
 ) -> None:
-    lengths = np.random.default_rng(rows).integers(0, 1 + values, rows).tolist()
+    if values is not None:
+        lengths = np.random.default_rng(rows).integers(0, 1 + values, rows).tolist()
+    else:
+        lengths = [2] * rows
+        columns = [(name, pa.list_(pa.int32(), 2) if type_ == LISTS[0] else type_) for name, type_ in columns]
     lists: list[Any] = [[None] * length for length in lengths]
     lists[:nulls] = [None] * nulls
     counts = [None if row is None else len(row) for row in lists]
@@ -201,8 +206,10 @@ def test_the_short_way_is_the_long_one(
         "chunks": pa.chunked_array([made[0].slice(0, 9), made[0].slice(9)]),
     }[shape]
     for column in (None, columns[0][0], "missing"):
-        # With progress, there is no short way.
-        assert described(source, column=column) == described(source, column=column, progress=lambda *_: None)
+        for check in ("sample", "none"):
+            # With progress, there is no short way.
+            long = described(source, column=column, check=check, progress=lambda *_: None)
+            assert described(source, column=column, check=check) == long
 
 
 @given(
@@ -231,43 +238,82 @@ def test_integers_that_are_too_large(value: int, chunks: int) -> None:
         lw.read_lengths(part)
 
 
-def test_streams_are_read_once_and_as_announced() -> None:
-    column = pa.chunked_array([[[1, 2], None], [], [[3]]], pa.list_(pa.int32()))
+#: Types of lists, by their names in Arrow's C interface.
+FORMATS = {
+    "+l": pa.list_(pa.int32()),
+    "+L": pa.large_list(pa.int32()),
+    "+vl": pa.list_view(pa.int32()),
+    "+vL": pa.large_list_view(pa.int32()),
+    "+w:2": pa.list_(pa.int32(), 2),
+}
+
+
+@pytest.mark.parametrize("format_", FORMATS)
+def test_streams_are_read_once_and_as_announced(format_: str) -> None:
+    column = pa.chunked_array([[[1, 2], None], [], [[3, 4]]], FORMATS[format_])
     out = np.full(3, 9, np.uint32)
     stream = column.__arrow_c_stream__()
-    nulls = fill_from_stream(out, stream, False)
+    nulls, *bits = fill_from_stream(out, stream, format_)
     assert nulls is not None
     assert nulls.tolist() == [1]
-    assert out.tolist() == [2, 0, 1]
+    assert out.tolist() == [2, 0, 2]
+    # Under a null is nothing, but a list of one size has that.
+    assert bits == ([2, 2] if format_ == "+w:2" else [2, 0])
     with pytest.raises(lw.LengthwiseError, match="has been read already"):
-        fill_from_stream(out, stream, False)
+        fill_from_stream(out, stream, format_)
     with pytest.raises(lw.LengthwiseError, match="more rows than the 2 known"):
-        fill_from_stream(out[:2], column.__arrow_c_stream__(), False)
+        fill_from_stream(out[:2], column.__arrow_c_stream__(), format_)
     with pytest.raises(lw.LengthwiseError, match="has 3 rows, but 4 were announced"):
-        fill_from_stream(np.empty(4, np.uint32), column.__arrow_c_stream__(), False)
-    with pytest.raises(lw.LengthwiseError, match="not of lists with offsets"):
-        fill_from_stream(out, pa.chunked_array([[1]], pa.int32()).__arrow_c_stream__(), False)
+        fill_from_stream(np.empty(4, np.uint32), column.__arrow_c_stream__(), format_)
+    with pytest.raises(lw.LengthwiseError, match="not of such lists"):
+        fill_from_stream(out, pa.chunked_array([[1]], pa.int32()).__arrow_c_stream__(), format_)
     schema, _ = column.chunk(0).__arrow_c_array__()
     with pytest.raises(ValueError, match="incorrect name"):
-        fill_from_stream(out, schema, False)
-    large = column.cast(pa.large_list(pa.int32())).__arrow_c_stream__()
-    assert fill_from_stream(out, large, True) is not None
-    assert out.tolist() == [2, 0, 1]
+        fill_from_stream(out, schema, format_)
 
 
-def test_arrays_are_read_as_announced() -> None:
-    array = pa.array([[1, 2], [], [3]], pa.list_(pa.int32()))
+@pytest.mark.parametrize("format_", FORMATS)
+def test_arrays_are_read_as_announced(format_: str) -> None:
+    array = pa.array([[1, 2], [3, 4], [5, 6]], FORMATS[format_])
     out = np.full(3, 9, np.uint32)
-    assert fill_from_array(out, array, False) is None
-    assert out.tolist() == [2, 0, 1]
-    assert fill_from_array(out[:2], array[1:], False) is None
-    assert out.tolist() == [0, 1, 1]
-    with pytest.raises(lw.LengthwiseError, match="out has 2 elements, but 3 lists"):
-        fill_from_array(out[:2], array, False)
-    with pytest.raises(lw.LengthwiseError, match="not of lists with offsets"):
-        fill_from_array(out, array.values, False)
+    assert fill_from_array(out, array, format_) == (None, 2, 2)
+    assert out.tolist() == [2, 2, 2]
+    assert fill_from_array(out[:0], array[:0], format_)[0] is None
+    with pytest.raises(lw.LengthwiseError, match="out has 2 elements for 3 lists"):
+        fill_from_array(out[:2], array, format_)
+    with pytest.raises(lw.LengthwiseError, match="not of such lists"):
+        fill_from_array(out, array.flatten(), format_)
     with pytest.raises(AttributeError, match="_export_to_c"):
-        fill_from_array(out, [[1]], False)
+        fill_from_array(out, [[1]], format_)
+
+
+@pytest.mark.parametrize("format_", ["", "+", "i", "+s", "+w:", "+w:-1", "+w:2147483648", "+w:99999999999", "+vl "])
+def test_names_that_are_no_lists(format_: str) -> None:
+    with pytest.raises(lw.LengthwiseError, match="no type of lists"):
+        fill_from_array(np.empty(1, np.uint32), pa.array([[1]]), format_)
+
+
+@given(
+    st.sampled_from(list(FORMATS.values())),
+    st.lists(st.integers(0, 5_000), max_size=3),
+    st.integers(0, 70),
+    st.sampled_from([0.0, 0.01, 0.5, 1.0]),
+    st.integers(0, 3),
+)
+@settings(max_examples=60)
+def test_nulls_among_many_rows(type_: pa.DataType, sizes: list[int], start: int, share: float, seed: int) -> None:
+    generator = np.random.default_rng(seed)
+    lengths = generator.integers(0, 4, sum(sizes)) if not pa.types.is_fixed_size_list(type_) else [2] * sum(sizes)
+    missing = generator.random(sum(sizes)) < share
+    rows = [None if gone else [0] * length for length, gone in zip(lengths, missing, strict=True)]
+    array, ends = pa.array(rows, type_), np.cumsum([0, *sizes])
+    chunks = [array.slice(first, size) for first, size in zip(ends, sizes, strict=False)]
+    part = pa.chunked_array(chunks, type_).slice(start)
+    for source in (part, array.slice(start)):
+        found = lw.read_lengths(source, nulls="zero", check="none")
+        assert found.tolist() == expected(rows[start:])
+        assert found.info is not None
+        assert np.array_equal(found.info.nulls, np.flatnonzero(missing[start:]))
 
 
 @pytest.mark.parametrize("large", [False, True])
@@ -285,6 +331,41 @@ def test_offsets_that_are_wrong(wrong: list[int], large: bool) -> None:  # noqa:
         (message,) = described(source)
         assert "cannot be" in message
         assert described(source, progress=lambda *_: None) == (message,)
+
+
+@pytest.mark.parametrize("type_", [FORMATS["+vl"], FORMATS["+vL"]], ids=str)
+def test_sizes_that_are_wrong(type_: pa.DataType) -> None:
+    width = np.int32 if type_ == FORMATS["+vl"] else np.int64
+    offsets, sizes, values = np.arange(3, dtype=width), np.array([1, 2, 0], width), pa.array([1, 2, 3], pa.int32())
+    buffers = [None, pa.py_buffer(offsets), pa.py_buffer(sizes)]
+    array = pa.Array.from_buffers(type_, 3, buffers, children=[values])
+    for source in (array, pa.chunked_array([array, array]), pa.table({"input_ids": array})):
+        assert lw.read_lengths(source)[:3].tolist() == [1, 2, 0]
+        sizes[2] = -1
+        (message,) = described(source)
+        assert "row 2 of" in message
+        assert described(source, progress=lambda *_: None) == (message,)
+        sizes[2] = 0
+
+
+@pytest.mark.parametrize("format_", FORMATS)
+def test_buffers_that_are_too_small(format_: str) -> None:
+    rows = [[1, 2], None, [3, 4]] * 30
+    batch = pa.record_batch({"input_ids": pa.array(rows, FORMATS[format_])})
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, batch.schema) as writer:
+        writer.write_batch(batch)
+    content = sink.getvalue().to_pybytes()
+    lying = 0
+    for size in {buffer.size for buffer in batch.column(0).buffers() if buffer}:
+        at = content.find(struct.pack("<q", size), content.find(b"input_ids"))
+        damaged = bytearray(content)
+        damaged[at : at + 8] = struct.pack("<q", size // 2)
+        for chunks in (1, 2):
+            table = pa.ipc.open_stream(bytes(damaged)).read_all()
+            (message, *_) = described(pa.concat_tables([table] * chunks), nulls="zero")
+            lying += "cannot be read: " in message and "too small" in message
+    assert lying >= 2
 
 
 def test_offsets_at_odd_addresses() -> None:

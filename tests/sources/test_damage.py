@@ -33,6 +33,8 @@ def table() -> pa.Table:
             "encoded": pa.array(NUMBERS).dictionary_encode(),
             "runs": pc.run_end_encode(pa.array(sorted(NUMBERS))),
             "views": pa.array(ROWS, pa.list_view(pa.int16())),
+            "gaps": pa.array([row or None for row in ROWS], pa.large_list_view(pa.int16())),
+            "fixed": pa.array([row[:2] if len(row) > 1 else None for row in ROWS], pa.list_(pa.int8(), 2)),
             "text": ["x"] * len(ROWS),
             "nested": [[{"ids": row[:9], "n": 1}] * (len(row) % 3) for row in ROWS],
         }

@@ -9,7 +9,7 @@ damaged file would otherwise be followed out of bounds.
 from __future__ import annotations
 
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -31,15 +31,33 @@ MAX_ROWS: Final = 1 << 36
 #: A column of nulls takes no bytes at all.
 MAX_NULLS: Final = 1 << 32
 ADVICE: Final = "it may be damaged: write it again"
-#: Types of lists with offsets, and whether those are of 64 bits.
-OFFSETS: Final = {lib.Type_LIST: False, lib.Type_LARGE_LIST: True}
+#: Types of lists, and their names in Arrow's C interface; older releases of pyarrow lack the newer ones.
+FORMATS: Final = {
+    number: name
+    for type_, name in {"LIST": "+l", "LARGE_LIST": "+L", "LIST_VIEW": "+vl", "LARGE_LIST_VIEW": "+vL"}.items()
+    if (number := getattr(lib, f"Type_{type_}", None)) is not None
+}
+
+
+class Filled(NamedTuple):
+    """What a pass over lists saw.
+
+    Attributes:
+        nulls: int64[k], the rows that are null, or None where none is.
+        any: the bits that some length has; those under nulls are lengths here.
+        all: the bits that all lengths have.
+    """
+
+    nulls: npt.NDArray[np.int64] | None
+    any: int
+    all: int
 
 
 def measured_arrow(part: pa.Array | pa.ChunkedArray, where: str, start: int) -> Column:
     """Return the checked lengths of a part, as a view where one chunk holds them; `start` is the row of the first."""
     try:
         part.validate()
-        found = _equal(part) or _differences(part)
+        found = _lists(part)
         if found is not None:
             return found
         column = _storage(part if isinstance(part, pa.ChunkedArray) else pa.chunked_array([part]))
@@ -95,48 +113,43 @@ def new(rows: int) -> npt.NDArray[np.uint32]:
     return np.ndarray(rows, np.uint32, pa.allocate_buffer(rows * 4))
 
 
-def fill(
-    out: npt.NDArray[np.uint32],
-    part: pa.Array | pa.ChunkedArray,
-    large: bool,  # noqa: FBT001 - the core's argument
-) -> npt.NDArray[np.int64] | None:
-    """Write the lengths of validated lists with offsets, of 64 bits where `large`; return the null rows, if any.
+def list_format(type_: pa.DataType) -> str | None:
+    """Return the name of a type of lists in Arrow's C interface, None for any other type."""
+    if type_.id == lib.Type_FIXED_SIZE_LIST:
+        return f"+w:{type_.list_size}"
+    return FORMATS.get(type_.id)
+
+
+def fill(out: npt.NDArray[np.uint32], part: pa.Array | pa.ChunkedArray, format_: str) -> Filled:
+    """Write the lengths of validated lists, of a type that `list_format` has named, zero for nulls.
 
     Raises:
         LengthwiseError: a length is negative or too long.
     """
-    if isinstance(part, pa.Array):
-        return fill_from_array(out, part, large)
-    if part.num_chunks == 1:
-        return fill_from_array(out, part.chunk(0), large)
-    return fill_from_stream(out, part.__arrow_c_stream__(), large)
+    if isinstance(part, pa.ChunkedArray):
+        if part.num_chunks != 1:
+            return Filled(*fill_from_stream(out, part.__arrow_c_stream__(), format_))
+        part = part.chunk(0)
+    return Filled(*fill_from_array(out, part, format_))
 
 
-def _equal(part: pa.Array | pa.ChunkedArray) -> Column | None:
-    """Return the lengths of lists of one size; None where they are not, or some are null."""
-    if not is_any(part.type, "fixed_size_list") or part.null_count or len(part) > MAX_ROWS:
-        return None
-    out = new(len(part))
-    out.fill(part.type.list_size)
-    return Column(out, NO_ROWS)
-
-
-def _differences(part: pa.Array | pa.ChunkedArray) -> Column | None:
-    """Return the differences of offsets; None where there are none, or many small chunks, or some are no lengths."""
-    large = OFFSETS.get(part.type.id)
-    if large is None or not in_few_chunks(part):
+def _lists(part: pa.Array | pa.ChunkedArray) -> Column | None:
+    """Return the sizes of lists; None where `fill` is not for them, or some are no lengths."""
+    format_ = list_format(part.type)
+    if format_ is None or not readable(part):
         return None
     out = new(len(part))
     try:
-        nulls = fill(out, part, large)
+        nulls = fill(out, part, format_).nulls
     except LengthwiseError:
         return None
     return Column(out, NO_ROWS if nulls is None else nulls)
 
 
-def in_few_chunks(part: pa.Array | pa.ChunkedArray) -> bool:
-    """Whether lists are measured faster by one call for each chunk than by two passes over all of them."""
-    return isinstance(part, pa.Array) or len(part) >= (part.num_chunks - 1) * ROWS_PER_CHUNK
+def readable(part: pa.Array | pa.ChunkedArray) -> bool:
+    """Whether `fill` is for these lists: not in many small chunks, nor so many as only a damaged column claims."""
+    chunks = 1 if isinstance(part, pa.Array) else part.num_chunks
+    return (chunks - 1) * ROWS_PER_CHUNK <= len(part) <= MAX_ROWS
 
 
 def _narrowed(values: npt.NDArray[Any], where: str, start: int) -> npt.NDArray[np.uint32]:
@@ -182,12 +195,5 @@ def _sizes(column: pa.ChunkedArray) -> pa.ChunkedArray:
     if is_any(type_, "na"):
         return column.cast(pa.int32())
     if is_list(type_):
-        views = is_any(type_, "list_view", "large_list_view") and not column.null_count
-        return _stored_sizes(column) if views else pc.list_value_length(column)
+        return pc.list_value_length(column)
     return pc.binary_length(column.cast(pa.large_binary()) if is_any(type_, "string_view", "binary_view") else column)
-
-
-def _stored_sizes(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Return the sizes that list views have beside their offsets."""
-    width = pa.int64() if is_any(column.type, "large_list_view") else pa.int32()
-    return pa.chunked_array([chunk.sizes for chunk in column.chunks], width)

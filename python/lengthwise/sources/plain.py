@@ -16,71 +16,85 @@ import pyarrow as pa
 
 from lengthwise._core import LengthwiseError
 from lengthwise.lengths import Lengths, LengthsInfo
-from lengthwise.sources.arrays import OFFSETS, fill, in_few_chunks
+from lengthwise.sources.arrays import fill, list_format, readable
 from lengthwise.sources.arrow import ArrowSource
 from lengthwise.sources.base import Field
 from lengthwise.sources.columns import INTEGER_NAMES, LIST_NAMES, NAMED, ONLY, reason_for
 from lengthwise.sources.measure import NO_ROWS
 from lengthwise.sources.schema import column_field, is_flat_list
-from lengthwise.sources.suspicion import evidently_fine
+from lengthwise.sources.suspicion import warn_if_alike
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from lengthwise.sources.suspicion import Check
 
-def of_column(column: pa.Array | pa.ChunkedArray, name: Any) -> Lengths | None:
+
+def of_column(column: pa.Array | pa.ChunkedArray, name: Any, check: Check) -> Lengths | None:
     """Return the lengths of an unnamed column."""
-    return _read(column, column, "", ONLY) if name is None else None
+    return _read(column, column, "", ONLY, check) if name is None else None
 
 
-def of_table(table: pa.Table | pa.RecordBatch, name: Any) -> Lengths | None:
+def of_table(table: pa.Table | pa.RecordBatch, name: Any, check: Check) -> Lengths | None:
     """Return the lengths in the column called `name`, or the one that `choose` settles on."""
     names = table.schema.names
     if name is not None:
         # What has dots may be a path as well.
         index = names.index(name) if names.count(name) == 1 and "." not in name else None
-        return None if index is None else _read(table, table.column(index), name, NAMED)
+        return None if index is None else _read(table, table.column(index), name, NAMED, check)
     if len(names) == 1:
         column = table.column(0)
-        return _read(table, column, names[0], ONLY) if is_flat_list(column.type) else None
+        return _read(table, column, names[0], ONLY, check) if is_flat_list(column.type) else None
     for usual in LIST_NAMES:
         if usual in names:
             column = table.column(names.index(usual))
             sure = names.count(usual) == 1 and STORED.isdisjoint(names) and is_flat_list(column.type)
-            return _read(table, column, usual, None) if sure else None
+            return _read(table, column, usual, None, check) if sure else None
     return None
 
 
-#: What reads the types that are read so.
-READERS: Final[dict[type, Callable[[Any, Any], Lengths | None]]] = {
-    pa.ListArray: of_column,
-    pa.LargeListArray: of_column,
-    pa.ChunkedArray: of_column,
-    pa.Table: of_table,
-    pa.RecordBatch: of_table,
+#: What reads the types that are read so; older releases of pyarrow lack some of them.
+READERS: Final[dict[type, Callable[[Any, Any, Check], Lengths | None]]] = {
+    getattr(pa, name): reader
+    for reader, names in {
+        of_column: "ChunkedArray ListArray LargeListArray ListViewArray LargeListViewArray FixedSizeListArray",
+        of_table: "Table RecordBatch",
+    }.items()
+    for name in names.split()
+    if hasattr(pa, name)
 }
 STORED: Final = frozenset(INTEGER_NAMES)
 
 
-def _read(source: Any, column: pa.Array | pa.ChunkedArray, path: str, reason: str | None) -> Lengths | None:
+def _read(
+    source: Any, column: pa.Array | pa.ChunkedArray, path: str, reason: str | None, check: Check
+) -> Lengths | None:
     """Return the lengths of a column, used for what is in it where there is no other `reason`."""
     type_ = column.type
-    large = OFFSETS.get(type_.id)
+    format_ = list_format(type_)
     # What is in chunks knows its nulls without a look at their buffers, which are not validated yet.
-    if large is None or not in_few_chunks(column) or (isinstance(column, pa.ChunkedArray) and column.null_count):
+    if format_ is None or not readable(column) or (isinstance(column, pa.ChunkedArray) and column.null_count):
         return None
     try:
         column.validate()
+        if column.null_count:
+            return None
         rows = len(column)
         lengths = Lengths(rows, np.uint32, pa.allocate_buffer(rows * 4))
-        if column.null_count or fill(lengths, column, large) is not None or not evidently_fine(lengths):
-            return None
+        filled = fill(lengths, column, format_)
     except (pa.ArrowException, LengthwiseError):
         return None
+    if check != "none":
+        warn_if_alike(_where(type(source)), path, rows, filled.any, filled.all)
     lengths.describe(partial(_info, type(source), path, type_, reason))
     return lengths
 
 
+def _where(kind: type) -> str:
+    return f"pyarrow.{kind.__name__}"
+
+
 def _info(kind: type, path: str, type_: pa.DataType, reason: str | None) -> LengthsInfo:
-    where, field = f"pyarrow.{kind.__name__}", column_field(path, type_) if path else Field("", "list", type_)
-    return LengthsInfo(where, ArrowSource.format, (field,), reason or reason_for(path, "list"), "tokens", NO_ROWS)
+    field = column_field(path, type_) if path else Field("", "list", type_)
+    reason = reason or reason_for(path, "list")
+    return LengthsInfo(_where(kind), ArrowSource.format, (field,), reason, "tokens", NO_ROWS)

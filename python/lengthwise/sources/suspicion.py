@@ -58,7 +58,21 @@ def warn_if_suspicious(source: Source, field: Field, values: npt.NDArray[Any], c
     if said is None and field.kind == "integer":
         said = _disagreement(source, field, values, check)
     if said is not None:
-        warnings.warn(LengthwiseWarning(f"{source.where}: {said}"), stacklevel=_level())
+        _warn(source.where, said)
+
+
+def warn_if_alike(where: str, path: str, rows: int, bits_of_any: int, bits_of_all: int) -> None:
+    """Warn about lengths of lists that look wrong, as far as the bits that some or all of them have tell."""
+    if rows < ENOUGH:
+        return
+    if bits_of_any <= 1:
+        _warn(where, _flags(path, rows))
+    elif bits_of_any == bits_of_all:
+        _warn(where, _equal(path, rows, bits_of_any))
+
+
+def _warn(where: str, said: str) -> None:
+    warnings.warn(LengthwiseWarning(f"{where}: {said}"), stacklevel=_level())
 
 
 def _level() -> int:
@@ -69,23 +83,23 @@ def _level() -> int:
     return max(1, level - 1)
 
 
-def evidently_fine(values: npt.NDArray[Any]) -> bool:
-    """Whether a glance tells that lengths are neither all equal nor all 0 or 1, or are too few to tell."""
-    if len(values) < ENOUGH:
-        return True
-    first, before, last = values.item(0), values.item(-2), values.item(-1)
-    return bool((first != last or before != last) and (first > 1 or before > 1 or last > 1))
+def _flags(path: str, rows: int) -> str:
+    return f"all {rows} lengths in {path!r} are 0 or 1; is it a flag or a mask?"
+
+
+def _equal(path: str, rows: int, length: int) -> str:
+    return f"all {rows} lengths in {path!r} are {length}; were the samples padded or cut to one length?"
 
 
 def _constant(source: Source, field: Field, values: npt.NDArray[Any]) -> str | None:
-    if evidently_fine(values):
+    if len(values) < ENOUGH:
         return None
     some = set(values[:: len(values) // ENOUGH].tolist())
     if len(some) > 1 and max(some) > 1:
         return None
     low, high = int(values.min()), int(values.max())
     if high <= 1:
-        return f"all {len(values)} lengths in {field.path!r} are 0 or 1; is it a flag or a mask?"
+        return _flags(field.path, len(values))
     if low != high:
         return None
     columns = sum("." not in other.path for other in source.fields)
@@ -93,7 +107,7 @@ def _constant(source: Source, field: Field, values: npt.NDArray[Any]) -> str | N
         return (
             f"all {len(values)} lengths in {field.path!r} are {high}, the number of columns; are they lengths of dicts?"
         )
-    return f"all {len(values)} lengths in {field.path!r} are {high}; were the samples padded or cut to one length?"
+    return _equal(field.path, len(values), high)
 
 
 def _disagreement(source: Source, field: Field, values: npt.NDArray[Any], check: Check) -> str | None:

@@ -13,14 +13,58 @@
 use std::ffi::{c_char, c_int, c_void};
 use std::ptr::{null, null_mut};
 
-use lengthwise_core::offsets::{self, Offset};
-use lengthwise_core::{Error, Interrupt, Result};
+use lengthwise_core::offsets::{self, Bits};
+use lengthwise_core::{Error, Interrupt, MAX_LENGTH, Result};
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::PyCapsule;
 
 /// Rows between two looks at the interrupt.
 const ROWS_PER_LOOK: usize = 1 << 20;
+/// Rows that are measured before nulls among them are looked for, while their lengths are in the cache.
+const ROWS_IN_CACHE: usize = 1 << 11;
+
+/// How a type of lists tells their lengths.
+#[derive(Clone, Copy)]
+pub(crate) enum Lists {
+    Offsets32,
+    Offsets64,
+    Sizes32,
+    Sizes64,
+    Equal(u32),
+}
+
+impl Lists {
+    /// The type of this name in the C interface.
+    ///
+    /// # Errors
+    /// It is no type of lists, or of lists that are too long.
+    pub(crate) fn of(format: &str) -> Result<Self> {
+        match format {
+            "+l" => Ok(Self::Offsets32),
+            "+L" => Ok(Self::Offsets64),
+            "+vl" => Ok(Self::Sizes32),
+            "+vL" => Ok(Self::Sizes64),
+            _ => {
+                let size = format.strip_prefix("+w:").and_then(|size| size.parse().ok());
+                let size = size.filter(|&size| size <= MAX_LENGTH);
+                size.map(Self::Equal).ok_or_else(|| Error::invalid(format!("{format} is no type of lists")))
+            }
+        }
+    }
+
+    /// The buffers of its arrays.
+    const fn buffers(self) -> i64 {
+        match self {
+            Self::Equal(_) => 1,
+            Self::Offsets32 | Self::Offsets64 => 2,
+            Self::Sizes32 | Self::Sizes64 => 3,
+        }
+    }
+}
+
+/// What was seen of lists: the rows that are null, and the bits of all lengths, those under nulls among them.
+pub(crate) type Seen = (Vec<i64>, Bits);
 
 /// A chunk of a column.
 #[repr(C)]
@@ -77,21 +121,21 @@ impl Stream {
         Ok(unsafe { held.replace(empty) })
     }
 
-    /// Write the length of every list to `out`, zero for nulls, and return the rows that are null.
+    /// Write the length of every list to `out`, zero for nulls.
     ///
     /// # Safety
     /// As [`Array::lengths`], for each chunk.
     ///
     /// # Errors
-    /// The column is not of lists with offsets, or has other than `out.len()` rows; a length is negative or too long.
-    pub(crate) unsafe fn lengths(mut self, large: bool, out: &mut [u32], interrupt: Interrupt<'_>) -> Result<Vec<i64>> {
-        let (mut nulls, mut done, mut next_look) = (Vec::new(), 0, ROWS_PER_LOOK);
+    /// The column is not of such lists, or has other than `out.len()` rows; a length is negative or too long.
+    pub(crate) unsafe fn lengths(mut self, lists: Lists, out: &mut [u32], interrupt: Interrupt<'_>) -> Result<Seen> {
+        let (mut nulls, mut bits, mut done, mut next_look) = (Vec::new(), Bits::NONE, 0, ROWS_PER_LOOK);
         while let Some(array) = self.next()? {
             let rows = array.rows()?;
             let room = out.get_mut(done..).and_then(|rest| rest.get_mut(..rows));
             let room = room.ok_or_else(|| Error::invalid(format!("the stream has more rows than the {done} known")))?;
             // SAFETY: the caller's promise.
-            unsafe { array.fill(large, room, done, &mut nulls) }?;
+            bits = bits.and(unsafe { array.fill(lists, room, done, &mut nulls) }?);
             done += rows;
             if done >= next_look {
                 next_look = done + ROWS_PER_LOOK;
@@ -99,7 +143,7 @@ impl Stream {
             }
         }
         if done == out.len() {
-            return Ok(nulls);
+            return Ok((nulls, bits));
         }
         Err(Error::invalid(format!("the stream has {done} rows, but {} were announced", out.len())))
     }
@@ -137,63 +181,87 @@ impl Array {
         Ok(held)
     }
 
-    /// Write the length of every list to `out`, zero for nulls, and return the rows that are null.
+    /// Write the length of every list to `out`, zero for nulls.
     ///
     /// # Safety
-    /// If this is an array of lists with offsets, those are of 64 bits where `large`, and of 32 where not.
+    /// If this is an array of lists with as many buffers as those of `lists` have, it is of that type.
     ///
     /// # Errors
     /// The array is of something else, or has other than `out.len()` rows; a length is negative or too long.
-    pub(crate) unsafe fn lengths(self, large: bool, out: &mut [u32]) -> Result<Vec<i64>> {
+    pub(crate) unsafe fn lengths(self, lists: Lists, out: &mut [u32]) -> Result<Seen> {
         let mut nulls = Vec::new();
         // SAFETY: the caller's promise.
-        unsafe { self.fill(large, out, 0, &mut nulls) }?;
-        Ok(nulls)
+        let bits = unsafe { self.fill(lists, out, 0, &mut nulls) }?;
+        Ok((nulls, bits))
     }
 
     /// As [`Self::lengths`], adding the rows that are null to `nulls`, counted from `first` on.
-    unsafe fn fill(&self, large: bool, out: &mut [u32], first: usize, nulls: &mut Vec<i64>) -> Result<()> {
-        if (self.n_buffers, self.n_children) != (2, 1) {
-            return Err(Error::invalid("the column is not of lists with offsets"));
+    unsafe fn fill(&self, lists: Lists, out: &mut [u32], first: usize, nulls: &mut Vec<i64>) -> Result<Bits> {
+        if (self.n_buffers, self.n_children) != (lists.buffers(), 1) {
+            return Err(Error::invalid("the column is not of such lists"));
         }
-        // SAFETY: the caller's promise.
+        if out.len() != self.rows()? {
+            return Err(Error::invalid(format!("out has {} elements for {} lists", out.len(), self.length)));
+        }
+        let Some((bitmap, start)) = self.validity() else {
+            // SAFETY: the caller's promise.
+            return unsafe { self.measure(lists, 0, out) };
+        };
+        nulls.reserve(usize::try_from(self.null_count).unwrap_or_default().min(out.len()));
+        let (mut bits, mut done) = (Bits::NONE, 0);
+        for block in out.chunks_mut(ROWS_IN_CACHE) {
+            // SAFETY: likewise.
+            bits = bits.and(unsafe { self.measure(lists, done, block) }?);
+            offsets::unset(bitmap, start + done, block.len(), |row| {
+                block.get_mut(row).into_iter().for_each(|length| *length = 0);
+                nulls.push((first + done + row) as i64);
+            })?;
+            done += block.len();
+        }
+        Ok(bits)
+    }
+
+    /// Write the lengths of the lists from the one at `from` on, whether they are null or not.
+    ///
+    /// # Safety
+    /// The array is of type `lists`, and has `out.len()` lists from there on.
+    unsafe fn measure(&self, lists: Lists, from: usize, out: &mut [u32]) -> Result<Bits> {
+        let count = out.len();
+        if count == 0 {
+            return Ok(Bits::NONE);
+        }
+        // SAFETY: the caller's promise; there is an offset for the start of each list, those that a slice leaves out too,
+        // and the last one's end, or a size for each.
         unsafe {
-            if large {
-                offsets::lengths(self.offsets::<i64>()?, out)
-            } else {
-                offsets::lengths(self.offsets::<i32>()?, out)
-            }?;
-        }
-        if let Some((bitmap, start)) = self.validity() {
-            for row in offsets::unset(bitmap, start, out.len())? {
-                out.get_mut(row as usize).into_iter().for_each(|length| *length = 0);
-                nulls.push(first as i64 + row);
+            match lists {
+                Lists::Offsets32 => offsets::lengths(self.numbers::<i32>(1, from, count + 1)?, out),
+                Lists::Offsets64 => offsets::lengths(self.numbers::<i64>(1, from, count + 1)?, out),
+                Lists::Sizes32 => offsets::narrow(self.numbers::<i32>(2, from, count)?, out),
+                Lists::Sizes64 => offsets::narrow(self.numbers::<i64>(2, from, count)?, out),
+                Lists::Equal(size) => {
+                    out.fill(size);
+                    Ok(Bits::of(size))
+                }
             }
         }
-        Ok(())
     }
 
     fn rows(&self) -> Result<usize> {
         usize::try_from(self.length).map_err(|_| Error::invalid("a chunk has a negative size"))
     }
 
-    /// Offsets of the lists, one more than there are; none of no lists.
+    /// Numbers in a buffer, from those of the list at `from` on.
     ///
     /// # Safety
-    /// The array is of lists whose offsets are `O`.
-    unsafe fn offsets<O: Offset>(&self) -> Result<&[O]> {
-        let length = self.rows()?;
+    /// The buffer has so many of them, of this type.
+    unsafe fn numbers<T>(&self, buffer: usize, from: usize, count: usize) -> Result<&[T]> {
         let offset = usize::try_from(self.offset).map_err(|_| Error::invalid("a chunk starts before its buffers"))?;
-        if length == 0 {
-            return Ok(&[]);
-        }
-        let first = self.buffer(1).cast::<O>();
+        let first = self.buffer(buffer).cast::<T>();
         if first.is_null() || !first.is_aligned() {
-            return Err(Error::invalid("offsets are missing or lie at an odd address"));
+            return Err(Error::invalid("offsets or sizes are missing, or lie at an odd address"));
         }
-        // SAFETY: the buffer holds an offset for the start of each list, those before `offset` too, and the last one's end,
-        // and stays until the array is released.
-        Ok(unsafe { std::slice::from_raw_parts(first.add(offset), length + 1) })
+        // SAFETY: the caller's promise; the buffer stays until the array is released.
+        Ok(unsafe { std::slice::from_raw_parts(first.add(offset + from), count) })
     }
 
     /// The bitmap of what is not null, and the bit of the first list in it; None where nothing is null.

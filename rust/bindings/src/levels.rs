@@ -6,23 +6,25 @@ use numpy::{IntoPyArray, PyArray1, PyReadonlyArray1, PyReadwriteArray1};
 use pyo3::prelude::*;
 use pyo3::types::PyCapsule;
 
-use crate::arrow::{Array, Stream};
+use crate::arrow::{Array, Lists, Seen, Stream};
 use crate::enter::enter;
 
-/// Lengths of the lists in a pyarrow array, whose offsets are of 64 bits where `large`, into `out`; the rows that are null
-/// come back, if any.
+/// The rows that are null, if any, the bits that some length has, and those that all have.
+type Filled<'py> = (Option<Bound<'py, PyArray1<i64>>>, u32, u32);
+
+/// Lengths of the lists in a pyarrow array, of a type named as in Arrow's C interface, into `out`.
 #[pyfunction]
 #[expect(unsafe_code, reason = "the caller has asked pyarrow for the type")]
 pub(crate) fn fill_from_array<'py>(
     py: Python<'py>,
     mut out: PyReadwriteArray1<'_, u32>,
     array: &Bound<'_, PyAny>,
-    large: bool,
-) -> PyResult<Option<Bound<'py, PyArray1<i64>>>> {
+    format: &str,
+) -> PyResult<Filled<'py>> {
     let array = Array::export(array)?;
     let out = out.as_slice_mut()?;
     // SAFETY: see above.
-    Ok(some(py, enter(py, |_| unsafe { array.lengths(large, out) })?))
+    Ok(filled(py, enter(py, |_| unsafe { array.lengths(Lists::of(format)?, out) })?))
 }
 
 /// The same of the chunks in an `arrow_array_stream` of pyarrow.
@@ -32,16 +34,16 @@ pub(crate) fn fill_from_stream<'py>(
     py: Python<'py>,
     mut out: PyReadwriteArray1<'_, u32>,
     stream: &Bound<'_, PyCapsule>,
-    large: bool,
-) -> PyResult<Option<Bound<'py, PyArray1<i64>>>> {
+    format: &str,
+) -> PyResult<Filled<'py>> {
     let stream = Stream::take(stream)?;
     let out = out.as_slice_mut()?;
     // SAFETY: see above.
-    Ok(some(py, enter(py, |interrupt| unsafe { stream.lengths(large, out, interrupt) })?))
+    Ok(filled(py, enter(py, |interrupt| unsafe { stream.lengths(Lists::of(format)?, out, interrupt) })?))
 }
 
-fn some(py: Python<'_>, nulls: Vec<i64>) -> Option<Bound<'_, PyArray1<i64>>> {
-    (!nulls.is_empty()).then(|| nulls.into_pyarray(py))
+fn filled(py: Python<'_>, (nulls, bits): Seen) -> Filled<'_> {
+    ((!nulls.is_empty()).then(|| nulls.into_pyarray(py)), bits.any, bits.all)
 }
 
 /// Lengths in another width, checked, into `out`.
@@ -52,7 +54,7 @@ pub(crate) fn fill_from_lengths(
     lengths: PyReadonlyArray1<'_, i64>,
 ) -> PyResult<()> {
     let (out, lengths) = (out.as_slice_mut()?, lengths.as_slice()?);
-    enter(py, |_| offsets::narrow(lengths, out))
+    enter(py, |_| offsets::narrow(lengths, out)).map(drop)
 }
 
 /// The rows that are null among `count` from bit `start` of a validity bitmap on.
@@ -64,7 +66,9 @@ pub(crate) fn unset_bits<'py>(
     count: usize,
 ) -> PyResult<Bound<'py, PyArray1<i64>>> {
     let bitmap = bitmap.as_slice()?;
-    Ok(enter(py, |_| offsets::unset(bitmap, start, count))?.into_pyarray(py))
+    let mut rows = Vec::new();
+    enter(py, |_| offsets::unset(bitmap, start, count, |row| rows.push(row as i64)))?;
+    Ok(rows.into_pyarray(py))
 }
 
 #[pyfunction]

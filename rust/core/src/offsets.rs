@@ -1,11 +1,14 @@
 //! Lengths of lists from Arrow offsets: list `i` holds values `offsets[i]..offsets[i + 1]`, and is null where bit `i` of
-//! the validity bitmap is not set.
+//! the validity bitmap is not set. List views have their sizes beside the offsets.
 //!
 //! One pass that subtracts and checks at once, as offsets may come from a damaged file: it runs at the speed of memory. Both
 //! arrays are brought into the cache ahead, as the processor does so by itself only to the end of a page: without, a pass
 //! takes 10 % longer in the second-level cache, 2 % in the third, 20 % in memory.
 //!
-//! Source: <https://arrow.apache.org/docs/format/Columnar.html#variable-size-list-layout>
+//! Source: <https://arrow.apache.org/docs/format/Columnar.html#variable-size-list-layout>,
+//! <https://arrow.apache.org/docs/format/Columnar.html#listview-layout>
+
+use std::ops::{BitAnd, BitOr};
 
 use crate::raw::{CACHE_LINE, Work, prefetch, widest};
 use crate::{Error, MAX_LENGTH, Result};
@@ -15,7 +18,9 @@ const BLOCK: usize = 64;
 const AHEAD: usize = 1 << 10;
 
 /// A type of offsets: i32 in lists, i64 in large lists.
-pub trait Offset: Copy + Default + Into<i64> + std::ops::BitOr<Output = Self> + Send + Sync {
+pub trait Offset: Copy + Into<i64> + BitOr<Output = Self> + BitAnd<Output = Self> + Send + Sync {
+    /// No bit, and every bit.
+    const BITS: (Self, Self);
     /// The length between two offsets, in the width of the offsets so that many are subtracted at once.
     fn length(start: Self, end: Self) -> Self;
     /// Its low bits.
@@ -23,6 +28,8 @@ pub trait Offset: Copy + Default + Into<i64> + std::ops::BitOr<Output = Self> + 
 }
 
 impl Offset for i32 {
+    const BITS: (Self, Self) = (0, -1);
+
     fn length(start: Self, end: Self) -> Self {
         end.wrapping_sub(start)
     }
@@ -34,6 +41,8 @@ impl Offset for i32 {
 }
 
 impl Offset for i64 {
+    const BITS: (Self, Self) = (0, -1);
+
     fn length(start: Self, end: Self) -> Self {
         end.wrapping_sub(start)
     }
@@ -44,16 +53,42 @@ impl Offset for i64 {
     }
 }
 
+/// What a pass over lengths saw of their bits: nothing that it would have had to wait for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Bits {
+    /// Those that some length has: none is larger, and all are 0 or 1 where this is at most 1.
+    pub any: u32,
+    /// Those that all lengths have: as many as some have only where all lengths are equal.
+    pub all: u32,
+}
+
+impl Bits {
+    /// Of no lengths.
+    pub const NONE: Self = Self { any: 0, all: u32::MAX };
+
+    /// Of lengths that are all the same.
+    #[must_use]
+    pub const fn of(length: u32) -> Self {
+        Self { any: length, all: length }
+    }
+
+    /// Of both.
+    #[must_use]
+    pub const fn and(self, other: Self) -> Self {
+        Self { any: self.any | other.any, all: self.all & other.all }
+    }
+}
+
 /// Write the lengths between consecutive offsets to `out`, which has one element fewer.
 ///
 /// # Errors
 /// A length is negative or above [`MAX_LENGTH`]; `out` has another size.
-pub fn lengths<O: Offset>(offsets: &[O], out: &mut [u32]) -> Result<()> {
+pub fn lengths<O: Offset>(offsets: &[O], out: &mut [u32]) -> Result<Bits> {
     let lists = offsets.len().saturating_sub(1);
     if out.len() != lists {
         return Err(Error::invalid(format!("out has {} elements, but {lists} lists have lengths", out.len())));
     }
-    let mut seen = O::default();
+    let mut seen = O::BITS;
     widest(Differences { offsets, out, seen: &mut seen });
     checked(seen, between(offsets))
 }
@@ -62,11 +97,11 @@ pub fn lengths<O: Offset>(offsets: &[O], out: &mut [u32]) -> Result<()> {
 ///
 /// # Errors
 /// A length is negative or above [`MAX_LENGTH`]; `out` has another size.
-pub fn narrow<O: Offset>(lengths: &[O], out: &mut [u32]) -> Result<()> {
+pub fn narrow<O: Offset>(lengths: &[O], out: &mut [u32]) -> Result<Bits> {
     if out.len() != lengths.len() {
         return Err(Error::invalid(format!("out has {} elements for {} lengths", out.len(), lengths.len())));
     }
-    let mut seen = O::default();
+    let mut seen = O::BITS;
     widest(Narrowed { lengths, out, seen: &mut seen });
     checked(seen, lengths.iter().copied())
 }
@@ -78,24 +113,23 @@ fn between<O: Offset>(offsets: &[O]) -> impl Iterator<Item = O> {
     offsets.iter().zip(offsets.get(1..).unwrap_or_default()).map(|(&start, &end)| O::length(start, end))
 }
 
-/// Write `lengths`, and return every bit that one of them has.
+/// Write `lengths`, and add to the bits that some of them have and all of them.
 #[inline(always)]
 #[expect(clippy::inline_always, reason = "compiled once for each instruction set")]
-fn write<O: Offset>(lengths: impl Iterator<Item = O>, out: &mut [u32]) -> O {
-    let mut seen = O::default();
+fn write<O: Offset>(lengths: impl Iterator<Item = O>, out: &mut [u32], (mut any, mut all): (O, O)) -> (O, O) {
     for (slot, length) in out.iter_mut().zip(lengths) {
-        seen = seen | length;
+        (any, all) = (any | length, all & length);
         *slot = length.low();
     }
-    seen
+    (any, all)
 }
 
-/// Refuse the first of `lengths` that is none, if `seen`, every bit that one of them has, says that there is one: a negative
-/// length has its highest bit set, and one that is too long some bit above the 31st.
-fn checked<O: Offset>(seen: O, lengths: impl Iterator<Item = O>) -> Result<()> {
+/// Refuse the first of `lengths` that is none, if the bits that some of them have say that there is one: a negative length
+/// has its highest bit set, and one that is too long some bit above the 31st.
+fn checked<O: Offset>((any, all): (O, O), lengths: impl Iterator<Item = O>) -> Result<Bits> {
     let allowed = 0..=i64::from(MAX_LENGTH);
-    if allowed.contains(&seen.into()) {
-        return Ok(());
+    if allowed.contains(&any.into()) {
+        return Ok(Bits { any: any.low(), all: all.low() });
     }
     let wrong = lengths.map(Into::into).enumerate().find(|(_, length)| !allowed.contains(length));
     let (row, length) = wrong.unwrap_or_default();
@@ -105,7 +139,7 @@ fn checked<O: Offset>(seen: O, lengths: impl Iterator<Item = O>) -> Result<()> {
 struct Differences<'a, O> {
     offsets: &'a [O],
     out: &'a mut [u32],
-    seen: &'a mut O,
+    seen: &'a mut (O, O),
 }
 
 impl<O: Offset> Work for Differences<'_, O> {
@@ -113,31 +147,30 @@ impl<O: Offset> Work for Differences<'_, O> {
     #[expect(clippy::inline_always, reason = "compiled once for each instruction set")]
     fn run(self) {
         let (blocks, rest) = self.out.as_chunks_mut::<BLOCK>();
-        let (mut offsets, mut seen) = (self.offsets, O::default());
+        let (mut offsets, mut seen) = (self.offsets, *self.seen);
         for out in blocks {
             // As an array, whose size is known when the loop is compiled.
             let Some(here) = offsets.first_chunk::<{ BLOCK + 1 }>() else { break };
             ahead(here);
             ahead(out);
-            seen = seen | write(between(here), out);
+            seen = write(between(here), out, seen);
             offsets = offsets.get(BLOCK..).unwrap_or_default();
         }
-        seen = seen | write(between(offsets), rest);
-        *self.seen = seen;
+        *self.seen = write(between(offsets), rest, seen);
     }
 }
 
 struct Narrowed<'a, O> {
     lengths: &'a [O],
     out: &'a mut [u32],
-    seen: &'a mut O,
+    seen: &'a mut (O, O),
 }
 
 impl<O: Offset> Work for Narrowed<'_, O> {
     #[inline(always)]
     #[expect(clippy::inline_always, reason = "compiled once for each instruction set")]
     fn run(self) {
-        *self.seen = write(self.lengths.iter().copied(), self.out);
+        *self.seen = write(self.lengths.iter().copied(), self.out, *self.seen);
     }
 }
 
@@ -151,34 +184,30 @@ fn ahead<T>(block: &[T]) {
     }
 }
 
-/// The positions, counted from `start`, of the bits that are not set among the `count` from bit `start` on.
+/// Call `found` with the position, counted from `start`, of each bit that is not set among the `count` from bit `start` on.
 ///
 /// # Errors
 /// The bitmap ends before they do.
-pub fn unset(bitmap: &[u8], start: usize, count: usize) -> Result<Vec<i64>> {
+pub fn unset(bitmap: &[u8], start: usize, count: usize, mut found: impl FnMut(usize)) -> Result<()> {
     let bits = bitmap.len().saturating_mul(8);
-    if start.checked_add(count).is_none_or(|end| end > bits) {
+    let Some(end) = start.checked_add(count).filter(|&end| end <= bits) else {
         return Err(Error::invalid(format!("a bitmap of {bits} bits does not hold {count} rows from bit {start} on")));
-    }
-    let mut found = Vec::new();
-    let first = start / 8;
-    for (index, chunk) in bitmap.get(first..).unwrap_or_default().chunks(8).enumerate() {
-        let mut word = [0xff; 8];
-        word.iter_mut().zip(chunk).for_each(|(slot, &byte)| *slot = byte);
+    };
+    let (first, last) = (start / 8, end.div_ceil(8));
+    let (words, rest) = bitmap.get(first..last).unwrap_or_default().as_chunks::<8>();
+    let mut filled = [0xff; 8];
+    filled.iter_mut().zip(rest).for_each(|(slot, &byte)| *slot = byte);
+    for (index, &word) in words.iter().chain([&filled]).enumerate() {
         let mut zeros = !u64::from_le_bytes(word);
-        let base = (first * 8 + index * 64) as i64 - start as i64;
-        if base >= count as i64 {
-            break;
-        }
         while zeros != 0 {
-            let position = base + i64::from(zeros.trailing_zeros());
-            if (0..count as i64).contains(&position) {
-                found.push(position);
+            let bit = (first + index * 8) * 8 + zeros.trailing_zeros() as usize;
+            if (start..end).contains(&bit) {
+                found(bit - start);
             }
             zeros &= zeros - 1;
         }
     }
-    Ok(found)
+    Ok(())
 }
 
 #[cfg(test)]
@@ -191,6 +220,11 @@ mod tests {
         offsets.windows(2).map(|pair| u32::try_from(pair[1] - pair[0]).ok().filter(|&n| n <= MAX_LENGTH)).collect()
     }
 
+    /// Lengths, and their bits.
+    fn seen(lengths: Vec<u32>) -> (Bits, Vec<u32>) {
+        (lengths.iter().fold(Bits::NONE, |bits, &length| bits.and(Bits::of(length))), lengths)
+    }
+
     proptest! {
         #[test]
         fn is_the_naive_difference(
@@ -199,11 +233,11 @@ mod tests {
             ),
         ) {
             let mut out = vec![0; offsets.len().saturating_sub(1)];
-            let result = lengths(&offsets, &mut out).ok().map(|()| out.clone());
-            prop_assert_eq!(&result, &naive(&offsets));
+            let result = lengths(&offsets, &mut out).ok().map(|bits| (bits, out.clone()));
+            prop_assert_eq!(&result, &naive(&offsets).map(seen));
             let narrow: Option<Vec<i32>> = offsets.iter().map(|&offset| i32::try_from(offset).ok()).collect();
             if let Some(narrow) = narrow {
-                prop_assert_eq!(lengths(&narrow, &mut out).ok().map(|()| out), result);
+                prop_assert_eq!(lengths(&narrow, &mut out).ok().map(|bits| (bits, out)), result);
             }
         }
 
@@ -212,7 +246,7 @@ mod tests {
             let mut out = vec![0; values.len()];
             let naive: Option<Vec<u32>> =
                 values.iter().map(|&value| u32::try_from(value).ok().filter(|&n| n <= MAX_LENGTH)).collect();
-            prop_assert_eq!(narrow(&values, &mut out).ok().map(|()| out), naive);
+            prop_assert_eq!(narrow(&values, &mut out).ok().map(|bits| (bits, out)), naive.map(seen));
         }
 
         #[test]
@@ -223,8 +257,9 @@ mod tests {
         ) {
             let bit = |index: usize| bitmap[index / 8] >> (index % 8) & 1 == 1;
             let naive = (start + count <= bitmap.len() * 8)
-                .then(|| (0..count).filter(|&row| !bit(start + row)).map(|row| row as i64).collect::<Vec<_>>());
-            prop_assert_eq!(unset(&bitmap, start, count).ok(), naive);
+                .then(|| (0..count).filter(|&row| !bit(start + row)).collect::<Vec<_>>());
+            let mut found = Vec::new();
+            prop_assert_eq!(unset(&bitmap, start, count, |row| found.push(row)).ok().map(|()| found), naive);
         }
     }
 
@@ -237,7 +272,7 @@ mod tests {
                 Some(*end)
             }));
             let mut out = vec![9; rows];
-            assert_eq!(lengths(&offsets, &mut out).ok().map(|()| out.clone()), naive(&offsets));
+            assert_eq!(lengths(&offsets, &mut out).ok().map(|bits| (bits, out.clone())), naive(&offsets).map(seen));
             for row in 1..rows {
                 let mut wrong = offsets.clone();
                 wrong[row] = -1;

@@ -358,7 +358,7 @@ def test_buffers_that_are_too_small(format_: str) -> None:
     content = sink.getvalue().to_pybytes()
     lying = 0
     for size in {buffer.size for buffer in batch.column(0).buffers() if buffer}:
-        at = content.find(struct.pack("<q", size), content.find(b"input_ids"))
+        at = content.index(struct.pack("<q", size), content.index(b"input_ids"))
         damaged = bytearray(content)
         damaged[at : at + 8] = struct.pack("<q", size // 2)
         for chunks in (1, 2):

@@ -13,12 +13,11 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 import pyarrow as pa
-from pyarrow import lib
 
 from lengthwise._core import LengthwiseError, fill_from_array, fill_from_lengths, fill_from_stream, unset_bits
 from lengthwise.sources.base import described
 from lengthwise.sources.measure import NO_ROWS, Column, checked
-from lengthwise.sources.schema import INTEGERS, is_any, is_list
+from lengthwise.sources.schema import INTEGERS, is_any, is_list, list_format
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -31,12 +30,6 @@ MAX_ROWS: Final = 1 << 36
 #: A column of nulls takes no bytes at all.
 MAX_NULLS: Final = 1 << 32
 ADVICE: Final = "it may be damaged: write it again"
-#: Types of lists, and their names in Arrow's C interface; older releases of pyarrow lack the newer ones.
-FORMATS: Final = {
-    number: name
-    for type_, name in {"LIST": "+l", "LARGE_LIST": "+L", "LIST_VIEW": "+vl", "LARGE_LIST_VIEW": "+vL"}.items()
-    if (number := getattr(lib, f"Type_{type_}", None)) is not None
-}
 
 
 class Filled(NamedTuple):
@@ -111,13 +104,6 @@ def new(rows: int) -> npt.NDArray[np.uint32]:
     Arrow's pool hands out memory that the process has used before, which saves the page faults of new memory.
     """
     return np.ndarray(rows, np.uint32, pa.allocate_buffer(rows * 4))
-
-
-def list_format(type_: pa.DataType) -> str | None:
-    """Return the name of a type of lists in Arrow's C interface, None for any other type."""
-    if type_.id == lib.Type_FIXED_SIZE_LIST:
-        return f"+w:{type_.list_size}"
-    return FORMATS.get(type_.id)
 
 
 def fill(out: npt.NDArray[np.uint32], part: pa.Array | pa.ChunkedArray, format_: str) -> Filled:

@@ -16,12 +16,12 @@ import pyarrow as pa
 
 from lengthwise._core import LengthwiseError
 from lengthwise.lengths import Lengths, LengthsInfo
-from lengthwise.sources.arrays import fill, list_format, readable
+from lengthwise.sources.arrays import fill, readable
 from lengthwise.sources.arrow import ArrowSource
 from lengthwise.sources.base import Field
 from lengthwise.sources.columns import INTEGER_NAMES, LIST_NAMES, NAMED, ONLY, reason_for
 from lengthwise.sources.measure import NO_ROWS
-from lengthwise.sources.schema import column_field, is_flat_list
+from lengthwise.sources.schema import column_field, is_flat_list, list_format
 from lengthwise.sources.suspicion import warn_if_alike
 
 if TYPE_CHECKING:

@@ -137,6 +137,17 @@ def is_list(type_: pa.DataType) -> bool:
     return is_any(type_, *LISTS)
 
 
+def list_format(type_: pa.DataType) -> str | None:
+    """Return the name of a type of lists in Arrow's C interface, None for any other type."""
+    return f"+w:{type_.list_size}" if is_any(type_, "fixed_size_list") else _list_formats().get(type_.id)
+
+
+@cache
+def _list_formats() -> dict[int, str]:
+    names = {"list": "+l", "large_list": "+L", "list_view": "+vl", "large_list_view": "+vL"}
+    return {number: format_ for name, format_ in names.items() for number in _ids((name,))}
+
+
 def is_any(type_: pa.DataType, *names: str) -> bool:
     """Whether a type is one of those named."""
     return type_.id in _ids(names)

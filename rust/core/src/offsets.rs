@@ -251,7 +251,9 @@ mod tests {
         }
 
         #[test]
-        fn narrowing_is_the_naive_conversion(values in prop::collection::vec(prop_oneof![199 => 0_i64..100, 1 => -2_i64..(1 << 33)], 0..200)) {
+        fn narrowing_is_the_naive_conversion(
+            values in prop::collection::vec(prop_oneof![199 => 0_i64..100, 1 => -2_i64..(1 << 33)], 0..200),
+        ) {
             let mut out = vec![0; values.len()];
             let naive: Option<Vec<u32>> =
                 values.iter().map(|&value| u32::try_from(value).ok().filter(|&n| n <= MAX_LENGTH)).collect();
